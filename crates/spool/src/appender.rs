@@ -101,7 +101,7 @@ impl Appender {
         let mut appends = FuturesOrdered::new();
         let mut taken = Vec::new();
         loop {
-            while (appends.is_empty() || appends.len() < UNDER_WAY && self.has_many())
+            while (appends.is_empty() || appends.len() < UNDER_WAY && self.has_more())
                 && let Some(batch) = self.form()
             {
                 let (log, units) = (Arc::clone(&self.log), batch.len());
@@ -156,6 +156,13 @@ impl Appender {
         }
     }
 
+    /// True if another append may begin before the one under way has ended: many bytes wait, and
+    /// none of them would have to wait for those that the log may refuse.
+    fn has_more(&self) -> bool {
+        let mut held = self.held.iter();
+        !held.any(|held| held.submission.policy.is_persistent()) && self.has_many()
+    }
+
     /// True if many bytes wait to be appended.
     fn has_many(&self) -> bool {
         let mut bytes = 0;
@@ -196,19 +203,40 @@ impl Appender {
         while left > 0
             && let Some(held) = self.held.front_mut()
         {
-            let taken = held.settle(done, left);
-            left -= taken;
+            left -= held.settle(done, left);
             if held.outcomes.len() < held.submission.units.len() {
-                return;
+                break;
             }
             self.next -= 1;
             if let Some(held) = self.held.pop_front() {
                 self.finish(held);
             }
         }
-        if done.is_ok() {
-            self.backoff.reset();
+        match done {
+            Ok(_) => self.backoff.reset(),
+            Err(_) => self.hold_back(),
         }
+    }
+
+    /// Lets persistent submissions wait for those before them that the log refused. No append that
+    /// holds one of them is under way: see [`Appender::has_more`].
+    fn hold_back(&mut self) {
+        // The log refused a part of it; the rest was not sent.
+        let front = self.held.front();
+        if self.is_open
+            && front.is_some_and(HeldUnit::is_refused)
+            && let Some(held) = self.held.pop_front()
+        {
+            self.finish(held);
+        }
+        if self.refused.is_empty() {
+            return;
+        }
+        let unsent = self.held.split_off(self.next).into_iter();
+        let (follow, stay): (Vec<_>, Vec<_>) =
+            unsent.partition(|held| held.submission.policy.is_persistent());
+        self.held.extend(stay);
+        self.refused.extend(follow);
     }
 }
 

@@ -214,6 +214,41 @@ async fn what_must_not_be_lost_waits_for_a_full_spool() {
     assert_eq!(classes(&left.await)[1], Some(FaultClass::Overloaded));
 }
 
+/// A small unit that still has room in a nearly full spool follows the large one before it.
+#[tokio::test]
+async fn what_must_not_be_lost_keeps_its_order_in_a_nearly_full_spool() {
+    let options = Options {
+        max_bytes: 4_000,
+        group_bytes: 2_000,
+        ..small()
+    };
+    let disk = Disk::new(1);
+    let spool = open(&disk, &options).await.unwrap();
+    let log = log(&spool);
+    let (intake, _stop, _task) = start(&log, &options);
+    let persistent = intake.with_policy(RetryPolicy::persistent());
+    let source = intake.new_source();
+    let full = "f".repeat(1_100);
+    for _ in 0..2 {
+        let filling = submit(&intake, source, units(&[&full])).await.await;
+        assert_eq!(classes(&filling), [None]);
+    }
+    let large = "l".repeat(2_000);
+    let mut kept = Vec::new();
+    for text in [&*large, "a", "b"] {
+        kept.push(submit(&persistent, source, units(&[text])).await);
+    }
+    let client = submit(&intake, source, units(&["c"])).await.await;
+    assert_eq!(classes(&client), [None], "there is room for a small one");
+    log.trim(Position(2)).await.unwrap();
+    for receipt in kept {
+        assert_eq!(classes(&receipt.await), [None]);
+    }
+    let entries = read_from(&log, Position(2)).await.unwrap();
+    let found: Vec<_> = entries.iter().map(|e| texts_in(&e.payload)).collect();
+    assert_eq!(found, [["c"], [&large], ["a"], ["b"]]);
+}
+
 #[tokio::test]
 async fn told_to_stop_it_finishes_what_it_has() {
     let disk = Disk::new(1);
