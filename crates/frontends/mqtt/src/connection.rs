@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use tracing::{error, info, warn};
 use windrow_core::{Backoff, Budget, Permit};
 
+use crate::acknowledgements::OpenConnection;
 use crate::config::MqttConfig;
 use crate::metrics::MqttMetrics;
 use crate::pattern::MAX_FILTERS;
@@ -51,6 +52,9 @@ pub(crate) struct Connection {
     client: AsyncClient,
     filters: Vec<Filter>,
     arrivals: mpsc::Sender<Arrival>,
+    open: OpenConnection,
+    /// Connections that were opened so far.
+    count: u64,
     budget: Budget,
     metrics: MqttMetrics,
     backoff: Backoff,
@@ -62,10 +66,12 @@ impl Connection {
     pub(crate) fn new(
         config: &MqttConfig,
         arrivals: mpsc::Sender<Arrival>,
+        open: OpenConnection,
         budget: Budget,
         metrics: MqttMetrics,
     ) -> (Self, AsyncClient) {
-        let requests = usize::from(config.window) + MAX_FILTERS + REQUESTS;
+        // None of the acknowledgements is left out, however many messages the broker sends at once.
+        let requests = usize::from(u16::MAX) + MAX_FILTERS + REQUESTS;
         let (client, events) = AsyncClient::new(options(config), requests);
         let filter = |topic: &crate::config::TopicConfig| Filter {
             // A retained message came when the topic was subscribed to for the first time.
@@ -77,6 +83,8 @@ impl Connection {
             client: client.clone(),
             filters: config.topics.iter().map(filter).collect(),
             arrivals,
+            open,
+            count: 0,
             budget,
             metrics,
             backoff: Backoff::new(DELAYS[0], DELAYS[1]),
@@ -107,6 +115,8 @@ impl Connection {
         info!(resumed, "connected to the MQTT broker");
         self.metrics.connected.set(1);
         self.opened = Some(Instant::now());
+        self.count += 1;
+        self.open.set(self.count);
         // An error says that nobody listens any more.
         self.arrivals
             .send(Arrival::Connected { resumed })
@@ -147,6 +157,11 @@ impl Connection {
 
     async fn lost(&mut self, fault: &ConnectionError) {
         self.metrics.connected.set(0);
+        self.open.set(0);
+        // The broker sends again what was read and what is not acknowledged. On another connection
+        // these acknowledgements would be of other messages.
+        self.events.clean();
+        self.events.state.events.clear();
         if self
             .opened
             .take()

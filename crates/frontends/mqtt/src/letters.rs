@@ -4,7 +4,9 @@ use tokio::sync::OnceCell;
 use windrow_bookkeeping::{DeadLetter, create_all};
 use windrow_core::bookkeeping::OwnTable;
 use windrow_core::retry::BackgroundRetry;
-use windrow_core::{Bookkeeping, Fault, Intake, Name, Retry, SourceId, Unit, Value, Write, record};
+use windrow_core::{
+    Bookkeeping, Fault, FaultClass, Intake, Name, Retry, SourceId, Unit, Value, Write, record,
+};
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,6 +39,17 @@ impl Letters {
     /// and why the database refuses it.
     pub(crate) async fn write(&self, letter: &DeadLetter) -> Result<(), Fault> {
         self.is_there.get_or_try_init(|| self.create()).await?;
+        match self.submit(letter).await {
+            // Another session has dropped the table.
+            Err(fault) if fault.class == FaultClass::NoTable => {
+                self.create().await?;
+                self.submit(letter).await
+            }
+            written => written,
+        }
+    }
+
+    async fn submit(&self, letter: &DeadLetter) -> Result<(), Fault> {
         let unit = Unit::one(letter.write());
         let permit = self.intake.budget().take(unit.bytes()).await?;
         let receipt = self.intake.submit(self.source, [unit], permit).await?;

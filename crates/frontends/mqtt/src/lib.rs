@@ -17,10 +17,12 @@
 //! | `pattern` | topics with named levels |
 //! | `rows` | a message to writes |
 //! | `connection` | the connection to the broker, opened again when it breaks |
-//! | `subscriber` | messages under way, and their acknowledgements |
+//! | `subscriber` | messages under way |
+//! | `acknowledgements` | messages that are not acknowledged |
 //! | `letters` | what the database refuses |
 //! | `metrics` | what is counted |
 
+mod acknowledgements;
 mod config;
 mod connection;
 mod letters;

@@ -1,6 +1,5 @@
 //! Messages under way, and their acknowledgements.
 
-use std::collections::HashMap;
 use std::future::Future;
 use std::hash::BuildHasher;
 use std::pin::Pin;
@@ -18,11 +17,13 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::{error, info, warn};
 use windrow_bookkeeping::DeadLetter;
 use windrow_core::intake::{Receipt, Units};
+use windrow_core::retry::BackgroundRetry;
 use windrow_core::{
     Bookkeeping, Fault, FaultClass, Intake, Outcomes, Permit, Retry, RetryPolicy, SourceId,
     Spooling, Unit, Write,
 };
 
+use crate::acknowledgements::{Messages, OpenConnection};
 use crate::config::MqttConfig;
 use crate::connection::{Arrival, Connection};
 use crate::letters::{self, Letters};
@@ -43,6 +44,9 @@ const LAST_ROWS: Duration = Duration::from_secs(2);
 
 /// The time for which it waits for the broker's side of the end.
 const LAST_WORD: Duration = Duration::from_secs(1);
+
+/// The longest delays before a dead letter is written again that the database did not take.
+const LETTER_DELAYS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)];
 
 /// The shortest time between the ends of subscriptions of two topics.
 const UNSUBSCRIBE_INTERVAL: Duration = Duration::from_secs(1);
@@ -72,6 +76,7 @@ pub struct MqttSubscriber {
 /// The way of rows to the database.
 struct WayIn {
     client: AsyncClient,
+    open: OpenConnection,
     /// True while subscriptions of one topic are being ended.
     is_unsubscribing: AtomicBool,
     lane: Intake,
@@ -79,16 +84,6 @@ struct WayIn {
     sources: [SourceId; SOURCES],
     hasher: foldhash::fast::RandomState,
     letters: Letters,
-    metrics: MqttMetrics,
-}
-
-/// The messages that are not acknowledged, by their numbers.
-struct Messages {
-    client: AsyncClient,
-    /// The connection on which each of them came last.
-    of: HashMap<u16, u64, foldhash::fast::RandomState>,
-    /// The number of the connection.
-    connection: u64,
     metrics: MqttMetrics,
 }
 
@@ -110,17 +105,15 @@ impl MqttSubscriber {
         let spool = spool.map(|spool| spool.intake().with_policy(policy));
         let (sender, arrivals) = mpsc::channel(ARRIVALS);
         let budget = lane.budget().clone();
-        let (connection, client) = Connection::new(config, sender, budget, metrics.clone());
+        let open = OpenConnection::default();
+        let (connection, client) =
+            Connection::new(config, sender, open.clone(), budget, metrics.clone());
         Self {
             rows: config.topics.iter().cloned().map(Rows::new).collect(),
-            messages: Messages {
-                client: client.clone(),
-                of: HashMap::default(),
-                connection: 0,
-                metrics: metrics.clone(),
-            },
+            messages: Messages::default(),
             way: Arc::new(WayIn {
                 client,
+                open,
                 is_unsubscribing: AtomicBool::new(false),
                 sources: std::array::from_fn(|_| lane.new_source()),
                 hasher: foldhash::fast::RandomState::default(),
@@ -151,14 +144,18 @@ impl MqttSubscriber {
         loop {
             tokio::select! {
                 () = stop.cancelled() => break,
-                Some(Ok((message, is_safe))) = under_way.join_next() => {
-                    messages.end(&message, is_safe);
+                Some(Ok((ticket, (message, is_safe)))) = under_way.join_next() => {
+                    way.end(&mut messages, ticket, message, is_safe);
                 }
                 arrival = arrivals.recv(), if under_way.len() < window => match arrival {
                     Some(Arrival::Connected { resumed }) => messages.connected(resumed),
                     Some(Arrival::Message(message, permit)) => {
-                        if messages.begin(&message) {
-                            under_way.spawn(way.begin(&mut rows, *message, permit).await);
+                        if let Some(ticket) = messages.begin(&message) {
+                            way.show(&messages);
+                            let begun = way.begin(&mut rows, *message, permit);
+                            // It may wait for memory that only the database gives back.
+                            let Some(begun) = stop.run_until_cancelled(begun).await else { break };
+                            under_way.spawn(async move { (ticket, begun.await) });
                         }
                     }
                     None => break,
@@ -168,60 +165,19 @@ impl MqttSubscriber {
         // What comes now stays with the broker.
         arrivals.close();
         let rest = async {
-            while let Some(Ok((message, is_safe))) = under_way.join_next().await {
-                messages.end(&message, is_safe);
+            while let Some(Ok((ticket, (message, is_safe)))) = under_way.join_next().await {
+                way.end(&mut messages, ticket, message, is_safe);
             }
         };
         if timeout(LAST_ROWS, rest).await.is_err() {
-            let left = messages.of.len();
+            let left = messages.count();
             info!(
                 left,
                 "rows are still under way; the MQTT broker sends their messages again"
             );
         }
-        messages.client.try_disconnect().ok();
+        way.client.try_disconnect().ok();
         timeout(LAST_WORD, connection).await.ok();
-    }
-}
-
-impl Messages {
-    fn connected(&mut self, resumed: bool) {
-        self.connection += 1;
-        if !resumed {
-            // The broker counts its messages from the start: the old numbers say nothing.
-            self.of.clear();
-        }
-    }
-
-    /// Takes a message; false if its rows are under way since an earlier connection.
-    fn begin(&mut self, message: &Publish) -> bool {
-        // Messages without an acknowledgement have no number.
-        let is_new = message.pkid == 0 || self.of.insert(message.pkid, self.connection).is_none();
-        self.show();
-        is_new
-    }
-
-    fn show(&self) {
-        let count = i64::try_from(self.of.len()).unwrap_or(i64::MAX);
-        self.metrics.unacknowledged.set(count);
-    }
-
-    /// Acknowledges a message whose rows are safe, if the broker waits for that.
-    fn end(&mut self, message: &Publish, is_safe: bool) {
-        if !is_safe {
-            self.metrics.messages_again.inc();
-        }
-        if message.pkid == 0 {
-            return;
-        }
-        let connection = self.of.remove(&message.pkid);
-        self.show();
-        if is_safe
-            && connection == Some(self.connection)
-            && let Err(fault) = self.client.try_ack(message)
-        {
-            warn!(%fault, "a message cannot be acknowledged; the MQTT broker sends it again");
-        }
     }
 }
 
@@ -354,24 +310,44 @@ impl WayIn {
         true
     }
 
-    /// Keeps a dead letter; false if that fails, so that the message has to stay with the broker.
+    /// Keeps a dead letter, and tries again until the database takes it; false once the lane has
+    /// ended, so that the message has to stay with the broker.
     async fn keep(&self, letter: &DeadLetter) -> bool {
-        match self.letters.write(letter).await {
-            Ok(()) => {
-                let (source, code, message) = (&*letter.source, &*letter.code, &*letter.message);
-                warn!(
-                    source,
-                    code, message, "a message or a row of it became a dead letter"
-                );
-                true
+        let source = &*letter.source;
+        let mut retry = BackgroundRetry::new(LETTER_DELAYS[0], LETTER_DELAYS[1]);
+        let mut is_reported = false;
+        loop {
+            let fault = match self.letters.write(letter).await {
+                Ok(()) => break,
+                Err(fault) if fault.class == FaultClass::Cancelled => return false,
+                Err(fault) => fault,
+            };
+            if !std::mem::replace(&mut is_reported, true) {
+                error!(source, %fault, "a dead letter cannot be written, so its message is not acknowledged; Windrow tries again");
             }
-            Err(fault) if fault.class == FaultClass::Cancelled => false,
-            Err(fault) => {
-                let source = &*letter.source;
-                error!(source, %fault, "a dead letter cannot be written; its message stays with the MQTT broker");
-                false
-            }
+            tokio::time::sleep(retry.delay(&fault)).await;
         }
+        let (code, message) = (&*letter.code, &*letter.message);
+        warn!(
+            source,
+            code, message, "a message or a row of it became a dead letter"
+        );
+        true
+    }
+
+    /// Acknowledges what has waited for the end of a message.
+    fn end(&self, messages: &mut Messages, ticket: u64, message: Publish, is_safe: bool) {
+        if !is_safe {
+            self.metrics.messages_again.inc();
+        }
+        let ended = messages.end(ticket, message, is_safe);
+        self.open.acknowledge(&self.client, ended);
+        self.show(messages);
+    }
+
+    fn show(&self, messages: &Messages) {
+        let count = i64::try_from(messages.count()).unwrap_or(i64::MAX);
+        self.metrics.unacknowledged.set(count);
     }
 
     fn count(&self, count: &Count) {

@@ -7,7 +7,7 @@ use windrow_testkit::mosquitto::Mosquitto;
 use windrow_testkit::postgres::Postgres;
 use windrow_testkit::process::TEST_TIMEOUT;
 
-use crate::support::{Gateway, broker, publish};
+use crate::support::{Gateway, broker, publish, until};
 
 const ROWS: usize = 600;
 
@@ -104,4 +104,32 @@ async fn the_broker_is_tried_before_the_start() {
     broker.stop().unwrap();
     let (is_good, said) = check();
     assert!(!is_good && said.contains("mqtt"), "{said}");
+}
+
+/// A gateway ends in time also while messages wait for memory that only the database gives back.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_end_does_not_wait_for_memory() {
+    let Some(broker) = broker() else { return };
+    let server = tokio::task::spawn_blocking(|| Postgres::start().unwrap())
+        .await
+        .unwrap();
+    server
+        .exec("CREATE TABLE readings (id bigint PRIMARY KEY, device text, note text)")
+        .unwrap();
+    let more = format!("{READINGS}\n[limits]\nmemory = '16MiB'\nstop_wait = '600s'\n");
+    let mut gateway = Gateway::start(&broker, Some(&server.url()), &more);
+    gateway.until_metric("windrow_mqtt_connected 1").await;
+    server.kill9().unwrap();
+    let note = "x".repeat(900_000);
+    let large = |id| ("d/1", format!("{{\"id\": {id}, \"note\": \"{note}\"}}"));
+    publish(&broker, (0..30).map(large)).await;
+    gateway
+        .until_metric("windrow_database_away{lane=\"default\"} 1")
+        .await;
+    let is_used_up = async || gateway.metric("windrow_memory_held_bytes").await > 10e6;
+    until("memory is used up", is_used_up).await;
+    let begun = Instant::now();
+    gateway.program.terminate().unwrap();
+    gateway.program.wait().unwrap();
+    assert!(begun.elapsed() < TEST_TIMEOUT);
 }

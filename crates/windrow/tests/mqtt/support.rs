@@ -67,6 +67,15 @@ impl Gateway {
         until(line, shown).await;
     }
 
+    /// Returns the value of a metric without labels; 0 if it is not there.
+    pub(crate) async fn metric(&self, name: &str) -> f64 {
+        let answer = reqwest::get(self.program.url("/metrics")).await.unwrap();
+        let text = answer.text().await.unwrap();
+        let mut values = text.lines().filter_map(|line| line.strip_prefix(name));
+        let value = values.find_map(|value| value.trim().parse().ok());
+        value.unwrap_or_default()
+    }
+
     /// Returns the rows of a table in the order of a column; none if it is not there.
     pub(crate) async fn rows(&self, table: &str, order: &str) -> Vec<Json> {
         let path = format!("/v1/tables/{table}/rows?limit=1000&order={order}");
