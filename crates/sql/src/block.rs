@@ -5,8 +5,8 @@
 
 use crate::identifier::identifier;
 use crate::lex::TokenKind;
-use crate::parse::Tokens;
 use crate::read::statements;
+use crate::tokens::Tokens;
 use crate::word::{Use, usage};
 use crate::words::Words;
 

@@ -2,7 +2,7 @@
 //! once, and means that moment for as long as it is kept.
 
 use crate::lex::{Token, TokenKind};
-use crate::parse::Tokens;
+use crate::tokens::{MAX_SCANNED, Tokens};
 
 /// Words that the input functions of times read as a moment (`datetktbl` of
 /// `src/backend/utils/adt/datetime.c`).
@@ -36,8 +36,11 @@ pub fn is_moment(text: &[u8]) -> bool {
 }
 
 /// True if a prepared statement of this text might mean something else when it is executed than its
-/// text means at that moment. A text that cannot be read may as well.
+/// text means at that moment. A text that cannot be read, or is longer than 1 MiB, may as well.
 pub fn may_freeze(text: &str) -> bool {
+    if text.len() > MAX_SCANNED {
+        return true;
+    }
     let tokens = Tokens::of(text, true).or_else(|_| Tokens::of(text, false));
     tokens.map_or(true, |tokens| is_frozen(text, &tokens.list))
 }

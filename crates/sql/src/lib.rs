@@ -30,6 +30,7 @@ mod rows;
 mod script;
 mod steps;
 mod string;
+mod tokens;
 #[cfg(any(test, fuzzing))]
 pub mod trial;
 mod types;

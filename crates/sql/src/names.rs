@@ -9,13 +9,17 @@ use crate::ddl::only_defines;
 use crate::effect::set_locally;
 use crate::kinds::{self, Property, PropertySet};
 use crate::lex::{Token, TokenKind};
-use crate::parse::Tokens;
 use crate::primary;
+use crate::tokens::Tokens;
 use crate::word::{self, Use};
 use crate::words::Words;
 
 /// The words of statements that write rows, which may stand in others.
 const WRITING: [&str; 4] = ["insert", "update", "delete", "merge"];
+
+/// The most words INTO of a statement whose names are looked for. Each may take a look at all
+/// tokens before it.
+const MAX_INTOS: usize = 100;
 
 /// Functions of the server, and words before a parenthesis, that give the same for the same rows in
 /// any transaction.
@@ -196,8 +200,7 @@ pub fn names(text: &str) -> Option<Names> {
         &mut names.verbs,
         &mut names.local,
     ] {
-        list.sort_unstable();
-        list.dedup();
+        once_each(list);
     }
     let kinds = names.verbs.iter();
     names.properties = kinds.map(|verb| PropertySet::of_kind(verb)).collect();
@@ -206,9 +209,11 @@ pub fn names(text: &str) -> Option<Names> {
 }
 
 fn collect(text: &str, standard: bool, names: &mut Names) -> Option<bool> {
-    let tokens = Tokens::of(text, standard).ok()?;
+    let tokens = Tokens::without_rows(text, standard).ok()?;
     let list = &*tokens.list;
     let (mut begin, mut first, mut runs, mut changes) = (0, true, true, false);
+    let last_body = Words::new(text, list).last("atomic");
+    let mut intos = 0_usize;
     for (at, token) in list.iter().enumerate() {
         let slice = text.get(token.start..token.end)?;
         let called = list.get(at + 1).map(|next| next.kind) == Some(TokenKind::Open);
@@ -221,16 +226,23 @@ fn collect(text: &str, standard: bool, names: &mut Names) -> Option<bool> {
                 let behind_dot = at > 0 && list.get(at - 1)?.kind == TokenKind::Dot;
                 let words = Words::new(text, list.get(at..).unwrap_or_default());
                 if first {
-                    begin = at;
+                    (begin, intos) = (at, 0);
                     runs = !only_defines(words);
                     names.begin(words, runs, changes);
                     // The END of a function's body is none of a transaction.
-                    changes |= may_change_catalog(words) && !words.creates_with_a_body();
+                    let has_body = words.is(0, "create") && last_body >= Some(at);
+                    changes |= may_change_catalog(words) && !has_body;
                 }
                 if words.is(0, "into") && runs {
+                    intos += 1;
+                    if intos > MAX_INTOS {
+                        return None;
+                    }
                     let statement = Words::new(text, list.get(begin..).unwrap_or_default());
                     let makes_a_table = !statement.writes_into(at - begin);
-                    names.verbs.extend(makes_a_table.then(|| "create".into()));
+                    if makes_a_table {
+                        note(&mut names.verbs, "create".into());
+                    }
                 }
                 let of_server = || -> Option<bool> {
                     Some(!behind_dot || slice_at(text, list, at.checked_sub(2)?)? == "pg_catalog")
@@ -241,14 +253,29 @@ fn collect(text: &str, standard: bool, names: &mut Names) -> Option<bool> {
                 if behind_dot || word::usage(slice) != Use::Reserved {
                     names.add(word::fold(slice)?, called && local.is_none(), runs);
                 }
-                names.local.extend(local.map(String::into_boxed_str));
+                if let Some(local) = local {
+                    note(&mut names.local, local.into());
+                }
             }
-            TokenKind::Operator => names.operators.push(slice.into()),
+            TokenKind::Operator => note(&mut names.operators, slice.into()),
             _ => {}
         }
         first = token.kind == TokenKind::Semicolon || (first && token.kind == TokenKind::Open);
     }
     Some(tokens.backslash)
+}
+
+/// Adds a name. A list that is full loses its repeated names before it grows.
+fn note(list: &mut Vec<Box<str>>, name: Box<str>) {
+    if list.len() == list.capacity() {
+        once_each(list);
+    }
+    list.push(name);
+}
+
+fn once_each(list: &mut Vec<Box<str>>) {
+    list.sort_unstable();
+    list.dedup();
 }
 
 /// As [`Names::may_change_what_ran`], of the statement that begins here.
@@ -287,7 +314,7 @@ impl Names {
     /// Notes the statement that begins here. `runs`: it may run what it names. `is_changed`: a
     /// statement before it may have changed the catalog.
     fn begin(&mut self, words: Words<'_>, runs: bool, is_changed: bool) {
-        self.verbs.push(words.slice(0).to_ascii_lowercase().into());
+        note(&mut self.verbs, words.slice(0).to_ascii_lowercase().into());
         let has_run = !self.reached.is_empty() || !self.operators.is_empty();
         self.has_late_change |= has_run && may_change_what_ran(words, is_changed);
         self.may_generate |= runs && may_use_defaults(words);
@@ -296,12 +323,12 @@ impl Names {
     fn add(&mut self, name: String, called: bool, runs: bool) {
         let name = name.into_boxed_str();
         if called && runs {
-            self.called.push(name.clone());
+            note(&mut self.called, name.clone());
         }
         if runs {
-            self.reached.push(name.clone());
+            note(&mut self.reached, name.clone());
         }
-        self.all.push(name);
+        note(&mut self.all, name);
     }
 }
 

@@ -2,8 +2,7 @@
 
 use windrow_core::{Expression, Name, Piece, TableName};
 
-use crate::lex::{Broken, Lexer, Token, TokenKind};
-use crate::string;
+use crate::lex::{Token, TokenKind};
 use crate::word::{self, Use};
 
 /// Why a statement is not joined: a short phrase.
@@ -19,39 +18,6 @@ pub(crate) const DEPTH: Refusal = "nested too deeply";
 
 /// The largest depth of nested expressions.
 const MAX_DEPTH: u8 = 48;
-
-/// All tokens of a text, without [`TokenKind::End`].
-pub(crate) struct Tokens {
-    pub(crate) list: Vec<Token>,
-    /// A plain string holds a backslash.
-    pub(crate) backslash: bool,
-}
-
-impl Tokens {
-    /// Cuts the text. Two strings side by side are [`Broken`]: where a line ends between them they
-    /// are one, and the second is read by the rules of the first.
-    pub(crate) fn of(text: &str, standard: bool) -> Result<Self, Broken> {
-        let mut lexer = Lexer::new(text, standard)?;
-        let mut list: Vec<Token> = Vec::with_capacity(text.len() / 4 + 4);
-        loop {
-            let mut token = lexer.token()?;
-            if token.kind == TokenKind::End {
-                let backslash = lexer.backslash;
-                return Ok(Self { list, backslash });
-            }
-            if token.kind == TokenKind::Text
-                && list.last().is_some_and(|last| last.kind.is_string())
-            {
-                return Err(Broken);
-            }
-            let literal = text.get(token.start..token.end).unwrap_or_default();
-            if token.kind == TokenKind::Escape && !string::is_plain_escape(literal) {
-                token.kind = TokenKind::Special;
-            }
-            list.push(token);
-        }
-    }
-}
 
 /// A part of an expression, by its tokens, and what it is where that matters.
 #[derive(Debug)]

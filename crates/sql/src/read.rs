@@ -5,13 +5,11 @@ use std::sync::Arc;
 use crate::effect;
 use crate::frozen::is_frozen;
 use crate::lex::{Token, TokenKind};
-use crate::parse::{Tokens, UNCLEAR};
+use crate::parse::UNCLEAR;
 use crate::reading::{Apart, Effect, MAX_TEXT, Reading};
+use crate::tokens::{MAX_SCANNED, Tokens};
 use crate::words::Words;
 use crate::write;
-
-/// The longest text that is looked at at all, in bytes.
-const MAX_SCANNED: usize = 1 << 20;
 
 const TOO_LONG: &str = "a text longer than 65,536 bytes";
 const BACKSLASH: &str = "a backslash in a plain string";

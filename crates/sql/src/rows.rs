@@ -9,8 +9,9 @@ use windrow_core::Piece;
 
 use crate::lex::TokenKind;
 use crate::numbered::{Part, numbered_rows};
-use crate::parse::{Parser, Refusal, Tokens};
+use crate::parse::{Parser, Refusal};
 use crate::read::statements;
+use crate::tokens::Tokens;
 use crate::write::insert_target;
 
 /// The most rows of one text.

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use crate::block::{self, BlockEffect};
 use crate::lex::{Token, TokenKind};
-use crate::parse::Tokens;
+use crate::tokens::Tokens;
 use crate::words::Words;
 
 /// The longest text that is cut, in bytes.

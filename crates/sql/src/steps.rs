@@ -8,8 +8,8 @@ use std::ops::Range;
 use crate::identifier::identifier;
 use crate::kinds::{self, Property};
 use crate::lex::{Token, TokenKind};
-use crate::parse::Tokens;
 use crate::read::statements;
+use crate::tokens::Tokens;
 use crate::word::MAX_NAME;
 use crate::words::Words;
 

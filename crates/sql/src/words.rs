@@ -50,6 +50,11 @@ impl<'a> Words<'a> {
         (0..self.len()).any(|at| self.is(at, word))
     }
 
+    /// Returns the place of the last of these keywords.
+    pub(crate) fn last(self, word: &str) -> Option<usize> {
+        (0..self.len()).rfind(|at| self.is(*at, word))
+    }
+
     /// Returns true if the text has INSERT, UPDATE or DELETE.
     pub(crate) fn writes(self) -> bool {
         self.any(0, &["insert", "update", "delete"])

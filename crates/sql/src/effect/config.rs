@@ -6,6 +6,9 @@ use crate::lex::TokenKind;
 use crate::reading::Effect;
 use crate::words::Words;
 
+/// The most tokens of a call of `set_config` that is read.
+const MAX_CALL_TOKENS: usize = 1_000;
+
 /// Returns the effect of a text that is a single call of `set_config` with literal arguments;
 /// `None` for any other text.
 pub(super) fn setting(words: Words<'_>) -> Option<Effect> {
@@ -49,7 +52,7 @@ pub(crate) fn set_locally(words: Words<'_>, begins: bool) -> Option<String> {
         return None;
     }
     let mut depth = 0_usize;
-    let close = (1..words.len()).find(|at| {
+    let close = (1..words.len().min(MAX_CALL_TOKENS)).find(|at| {
         match words.kind(*at) {
             TokenKind::Open => depth += 1,
             TokenKind::Close => depth -= 1,

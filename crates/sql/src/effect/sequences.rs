@@ -4,8 +4,8 @@
 use super::asking;
 use crate::kinds::{self, Property};
 use crate::lex::TokenKind;
-use crate::parse::Tokens;
 use crate::reading::Effect;
+use crate::tokens::{MAX_SCANNED, Tokens};
 use crate::words::Words;
 
 /// The sequences that a text itself takes from, or sets.
@@ -17,10 +17,13 @@ pub struct Sequences {
     pub others: bool,
 }
 
-/// The sequences that a text names in calls of `nextval` and `setval`.
+/// The sequences that a text names in calls of `nextval` and `setval`. Those of a text longer than
+/// 1 MiB are not known.
 pub fn sequences(text: &str) -> Sequences {
     let mut found = Sequences::default();
-    let Ok(tokens) = Tokens::of(text, true) else {
+    let is_short = text.len() <= MAX_SCANNED;
+    let tokens = is_short.then(|| Tokens::of(text, true).ok());
+    let Some(tokens) = tokens.flatten() else {
         found.others = true;
         return found;
     };

@@ -293,3 +293,35 @@ fn taking_a_value_from_a_sequence_is_known() {
         assert!(!names(text).unwrap().only_generates(), "{text}");
     }
 }
+
+#[test]
+fn a_long_text_has_each_name_once() {
+    let of = |rows: usize| {
+        let rows = "(1, 'a', null), ".repeat(rows);
+        names(&format!(
+            "insert into t (id, a, b) values {rows}(now(), $1, -1)"
+        ))
+        .unwrap()
+    };
+    assert_eq!(of(100_000), of(1));
+    let many = |count: usize| names(&"select a.f(b + c); ".repeat(count)).unwrap();
+    assert_eq!(many(50_000), many(1));
+}
+
+#[test]
+fn a_statement_of_many_intos_has_no_certain_names() {
+    let of = |count: usize| {
+        let parts = "x as (insert into t default values), ".repeat(count);
+        names(&format!("with {parts}y as (select 1) select * from y"))
+    };
+    assert!(of(MAX_INTOS).is_some());
+    assert!(of(MAX_INTOS + 1).is_none());
+}
+
+#[test]
+fn definitions_behind_a_body_change_the_catalog() {
+    let body = "create function f() returns int begin atomic select 1; end; ";
+    assert!(!names(&format!("{body} end")).unwrap().has_late_change);
+    let names = names(&format!("select f(); {body} create table a (n int); end")).unwrap();
+    assert!(names.has_late_change);
+}

@@ -62,6 +62,27 @@ fn long_messages_of_many_stay_within_the_budget() {
 }
 
 #[test]
+fn a_text_of_many_tokens_takes_little_memory() {
+    let gateway = small();
+    let mut client = gateway.client();
+    let columns = "a,".repeat(4_000_000);
+    let answer = client.query(&format!("insert into readings ({columns}a) values (1)"));
+    assert_eq!(
+        backend::sqlstate(&answer.unwrap()).as_deref(),
+        Some("42703")
+    );
+    let rows = "(0, 'a'), ".repeat(700_000);
+    let answer = client.query(&format!(
+        "insert into readings (id, note) values {rows} (0, 'a')"
+    ));
+    assert_eq!(
+        backend::sqlstate(&answer.unwrap()).as_deref(),
+        Some("23505")
+    );
+    peak_is_bounded(&gateway);
+}
+
+#[test]
 fn a_database_that_stands_still_fills_no_memory() {
     let gateway = small();
     // Its lane is there.
