@@ -11,6 +11,7 @@ use windrow_sql::{
     Step,
 };
 
+use super::long_text;
 use crate::lanes::Lane;
 
 /// The time for which it is believed that a statement cannot be joined.
@@ -76,12 +77,14 @@ impl CachedStatement {
     /// Reads a text.
     pub(super) fn new(text: &[u8], types: impl Iterator<Item = u32>, utf8: bool) -> Self {
         let types: Box<[u32]> = types.collect();
-        let reading = read(text, &types, utf8);
+        let may_freeze = || std::str::from_utf8(text).map_or(true, windrow_sql::may_freeze);
+        let reads = || (read(text, &types, utf8), may_freeze());
+        let (reading, may_freeze) = long_text::read(text, reads);
         Self {
             number: next_number(),
             hash: None,
             lifted: None,
-            may_freeze: std::str::from_utf8(text).map_or(true, windrow_sql::may_freeze),
+            may_freeze,
             reading,
             text: text.into(),
             types,
@@ -223,7 +226,7 @@ impl CachedStatement {
     pub(crate) fn names(&self) -> Option<&Arc<Names>> {
         let names = self.names.get_or_init(|| {
             let text = std::str::from_utf8(&self.text).ok()?;
-            windrow_sql::names(text).map(Arc::new)
+            long_text::read(&self.text, || windrow_sql::names(text)).map(Arc::new)
         });
         names.as_ref()
     }
@@ -232,7 +235,7 @@ impl CachedStatement {
     pub(crate) fn steps(&self) -> Option<&[Step]> {
         let steps = self.steps.get_or_init(|| {
             let text = std::str::from_utf8(&self.text).ok()?;
-            windrow_sql::steps(text).map(Vec::into_boxed_slice)
+            long_text::read(&self.text, || windrow_sql::steps(text)).map(Vec::into_boxed_slice)
         });
         steps.as_deref()
     }

@@ -20,12 +20,14 @@
 //! | --- | --- |
 //! | `cached` | a text, with what it says and what it means in each lane |
 //! | `cache` | all texts, and what is forgotten |
+//! | `long_text` | long texts, which are read while other clients go on |
 //! | `lifting` | texts whose literals are lifted out |
 //! | `prepared` | the prepared statements of one session, and the types that were fixed for them |
 
 mod cache;
 mod cached;
 mod lifting;
+mod long_text;
 mod prepared;
 
 pub(crate) use cache::{Answer, StatementCache};
