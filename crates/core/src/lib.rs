@@ -85,8 +85,8 @@ pub use inventory::{
 pub use lane_ports::LanePorts;
 pub use limits::Limits;
 pub use load::{
-    Bulk, Claim, CsvStyle, CsvText, Field, Filtered, FormSkips, Holds, LoadColumn, LoadFault,
-    LoadPlan, Loaded, Loader, Mark, Marks, Means, Rows, Span,
+    Bulk, Claim, Contents, CsvStyle, CsvText, Field, Filtered, FormSkips, Holds, LoadColumn,
+    LoadFault, LoadPlan, Loaded, Loader, Mark, Marks, Means, Rows, Span,
 };
 pub use moves::{MovePlan, Mover, Moves, News};
 pub use name::{Name, TableName};

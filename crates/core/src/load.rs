@@ -6,6 +6,7 @@
 //! refused: rows that were left out go through a lane, where every row gets its own outcome.
 
 mod column;
+mod contents;
 mod csv;
 mod holds;
 mod mark;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 pub use column::{LoadColumn, Means};
+pub use contents::Contents;
 pub use csv::{CsvStyle, CsvText, other_delimiter};
 pub use holds::Holds;
 pub use mark::{Claim, Mark, Marks, Span};
@@ -63,7 +65,7 @@ pub struct Loaded {
     pub ignored: u64,
 }
 
-/// The outcome of a portion that was written without some of its rows.
+/// The outcome of a portion that was written, perhaps without some of its rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filtered {
     /// Of the rows that were taken.
@@ -105,48 +107,26 @@ impl LoadFault {
 /// One connection that loads, made for one [`LoadPlan`].
 #[async_trait]
 pub trait Loader: Send {
-    /// Writes a portion, and the mark in the same transaction: all of it or nothing.
+    /// Writes a portion in one transaction, together with the marks of just the rows that were
+    /// written ([`Claim::spans`]).
     ///
     /// **Not cancel safe**: a future dropped half-way leaves it unknown whether the portion was
     /// written; the loader must be dropped then too.
     ///
     /// # Errors
-    /// [`LoadFault`], which says what may be done next. After [`LoadFault::Again`] and
+    /// [`LoadFault`], which says what may be done next; [`LoadFault::Refused`] also if the rows at
+    /// fault of [`Contents::GoodRows`] could not be found. After [`LoadFault::Again`] and
     /// [`LoadFault::Unknown`] the loader is of no use any more.
-    async fn load(&mut self, rows: &Rows, mark: Option<&Mark>) -> Result<Loaded, LoadFault>;
-
-    /// Writes a portion without the rows that look as though the database would refuse them. A
-    /// wrong guess costs time only: the caller writes the rows that were left out one by one. The
-    /// others are written in one transaction together with the marks of just these rows
-    /// ([`Claim::spans`]).
-    ///
-    /// **Not cancel safe**, as [`Loader::load`].
-    ///
-    /// # Errors
-    /// As [`Loader::load`]; [`LoadFault::Refused`] if the rows at fault could not be found.
-    async fn filter(
+    async fn write(
         &mut self,
-        rows: &Rows,
+        contents: Contents<'_>,
         claim: Option<&Claim<'_>>,
     ) -> Result<Filtered, LoadFault>;
 
-    /// Returns true if [`Loader::pass`] can be called with such records: the database reads their
-    /// fields as it reads the values of a single write.
+    /// Returns true if [`Contents::Csv`] may be such records: the database reads their fields as
+    /// it reads the values of a single write.
     fn passes(&self, _: &CsvStyle) -> bool {
         false
-    }
-
-    /// Writes records that the database itself splits into fields, and the mark, as
-    /// [`Loader::load`] does.
-    ///
-    /// **Not cancel safe**, as [`Loader::load`].
-    ///
-    /// # Errors
-    /// As [`Loader::load`].
-    async fn pass(&mut self, _: CsvText<'_>, _: Option<&Mark>) -> Result<Loaded, LoadFault> {
-        Err(LoadFault::Refused(Fault::internal(
-            "this bulk form reads no CSV",
-        )))
     }
 
     /// Closes the connection in order. A loader may be dropped without it.
@@ -167,7 +147,7 @@ pub trait Bulk: Send + Sync + 'static {
         10_000
     }
 
-    /// Returns true if its loaders may take records that are not split ([`Loader::pass`]).
+    /// Returns true if its loaders may take records that are not split ([`Contents::Csv`]).
     fn passes(&self) -> bool {
         false
     }

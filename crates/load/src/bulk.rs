@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use windrow_core::{
-    Bulk, Claim, CsvText, Fault, FaultClass, Filtered, LoadFault, LoadPlan, Loaded, Loader, Mark,
-    Rows, Span,
+    Bulk, Claim, Contents, Fault, FaultClass, Filtered, LoadFault, LoadPlan, Loaded, Loader, Span,
 };
 
 use super::LoadError;
@@ -19,17 +18,6 @@ pub(super) struct BulkWriter {
     shared: Arc<Shared>,
 }
 
-/// The contents of a piece, and which of its rows may be left out.
-#[derive(Clone, Copy)]
-pub(super) enum Contents<'a> {
-    /// Rows that are written all or not at all.
-    Rows(&'a Rows),
-    /// Rows of which those that look bad are left out.
-    GoodRows(&'a Rows),
-    /// Records that the database splits into fields, written all or not at all.
-    Csv(CsvText<'a>),
-}
-
 /// Rows to be written together, and the mark that they get.
 #[derive(Clone, Copy)]
 pub(super) struct Piece<'a> {
@@ -38,15 +26,6 @@ pub(super) struct Piece<'a> {
     pub(super) records: &'a [u64],
     /// The part of the file that is done once the rows are written.
     pub(super) span: Span,
-}
-
-impl Contents<'_> {
-    fn rows(self) -> usize {
-        match self {
-            Self::Rows(rows) | Self::GoodRows(rows) => rows.len(),
-            Self::Csv(csv) => csv.records,
-        }
-    }
 }
 
 /// The outcome of a piece.
@@ -81,7 +60,8 @@ impl BulkWriter {
         let shared = Arc::clone(&self.shared);
         let marking = shared.marking.as_ref();
         let mark = marking.map(|marking| marking.mark(piece.span));
-        let mark = mark.as_ref();
+        let records = piece.records;
+        let claim = mark.as_ref().map(|mark| Claim { mark, records });
         let mut retries = shared.retries();
         // True once a commit may have taken place whose answer was lost.
         let mut doubtful = false;
@@ -99,7 +79,7 @@ impl BulkWriter {
                 self.loader = Some(loader);
                 return Ok(BulkOutcome::Unread);
             }
-            let fault = match write(&mut *loader, piece, mark).await {
+            let fault = match loader.write(piece.contents, claim.as_ref()).await {
                 Ok(loaded) => {
                     self.loader = Some(loader);
                     return Ok(BulkOutcome::Loaded(loaded));
@@ -118,7 +98,7 @@ impl BulkWriter {
                     return Err(LoadError::Database { place, fault });
                 }
                 Err(LoadFault::Again(fault)) => fault,
-                Err(LoadFault::Unknown(fault)) if mark.is_none() => {
+                Err(LoadFault::Unknown(fault)) if claim.is_none() => {
                     let place = place();
                     return Err(LoadError::Unknown { place, fault });
                 }
@@ -156,7 +136,7 @@ impl BulkWriter {
         let left: Vec<usize> = records.filter(open).map(|(place, _)| place).collect();
         // How many were there before cannot be known any more.
         let loaded = Loaded {
-            written: (piece.contents.rows() - left.len()) as u64,
+            written: (piece.contents.count() - left.len()) as u64,
             ignored: 0,
         };
         Ok(Some(Filtered { loaded, left }))
@@ -183,24 +163,4 @@ async fn open(
         }
     };
     shared.retries().call(place, opening).await
-}
-
-async fn write(
-    loader: &mut dyn Loader,
-    piece: Piece<'_>,
-    mark: Option<&Mark>,
-) -> Result<Filtered, LoadFault> {
-    let whole = |loaded| Filtered {
-        loaded,
-        left: Vec::new(),
-    };
-    match piece.contents {
-        Contents::Csv(csv) => loader.pass(csv, mark).await.map(whole),
-        Contents::Rows(rows) => loader.load(rows, mark).await.map(whole),
-        Contents::GoodRows(rows) => {
-            let records = piece.records;
-            let claim = mark.map(|mark| Claim { mark, records });
-            loader.filter(rows, claim.as_ref()).await
-        }
-    }
 }

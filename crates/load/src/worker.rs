@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
-use windrow_core::{Fault, Filtered};
+use windrow_core::{Contents, Fault, Filtered};
 
 use super::LoadError;
-use super::bulk::{BulkOutcome, BulkWriter, Contents, Piece};
+use super::bulk::{BulkOutcome, BulkWriter, Piece};
 use super::lane::Lane;
 use super::lock::lock;
 use super::parcel::{Parcel, lines, place};

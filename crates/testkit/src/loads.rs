@@ -8,9 +8,10 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use windrow_core::{
-    Bulk, Database, Fault, Field, Key, LoadFault, LoadPlan, Loaded, OnConflict, Purpose, Rows,
-    TableName, Unit, Write,
+    Bulk, Claim, Contents, CsvText, Database, Fault, Field, Filtered, Key, LoadFault, LoadPlan,
+    Loaded, Loader, Mark, OnConflict, Purpose, Rows, TableName, Unit, Write,
 };
 
 use crate::writes::{names, told};
@@ -61,6 +62,54 @@ pub fn written(written: u64) -> Loaded {
         written,
         ignored: 0,
     }
+}
+
+/// The forms of a portion in short words.
+#[async_trait]
+pub trait WritePortion {
+    /// Writes all rows and their mark, or nothing.
+    async fn load(&mut self, rows: &Rows, mark: Option<&Mark>) -> Result<Loaded, LoadFault>;
+
+    /// Writes the rows that look good and their marks.
+    async fn filter(
+        &mut self,
+        rows: &Rows,
+        claim: Option<&Claim<'_>>,
+    ) -> Result<Filtered, LoadFault>;
+
+    /// Writes all records and their mark, or nothing.
+    async fn pass(&mut self, csv: CsvText<'_>, mark: Option<&Mark>) -> Result<Loaded, LoadFault>;
+}
+
+#[async_trait]
+impl WritePortion for dyn Loader {
+    async fn load(&mut self, rows: &Rows, mark: Option<&Mark>) -> Result<Loaded, LoadFault> {
+        whole(self, Contents::Rows(rows), mark).await
+    }
+
+    async fn filter(
+        &mut self,
+        rows: &Rows,
+        claim: Option<&Claim<'_>>,
+    ) -> Result<Filtered, LoadFault> {
+        self.write(Contents::GoodRows(rows), claim).await
+    }
+
+    async fn pass(&mut self, csv: CsvText<'_>, mark: Option<&Mark>) -> Result<Loaded, LoadFault> {
+        whole(self, Contents::Csv(csv), mark).await
+    }
+}
+
+async fn whole(
+    loader: &mut dyn Loader,
+    contents: Contents<'_>,
+    mark: Option<&Mark>,
+) -> Result<Loaded, LoadFault> {
+    let records = &[];
+    let claim = mark.map(|mark| Claim { mark, records });
+    let filtered = loader.write(contents, claim.as_ref()).await?;
+    assert!(filtered.left.is_empty(), "all rows are written or none");
+    Ok(filtered.loaded)
 }
 
 /// Why a portion was refused.

@@ -65,13 +65,13 @@ impl Mark {
     }
 }
 
-/// The mark that a portion is to have, for a loader that may leave some of its rows out.
+/// The mark that a portion gets. If rows are left out, several marks take its place.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim<'a> {
     /// The mark of the whole portion.
     pub mark: &'a Mark,
-    /// Of each row of the portion its record: a number within the mark's span, each larger than
-    /// the one before.
+    /// The record of each row of the portion: a number within the mark's span, each larger than
+    /// the one before. Empty if no row can be left out.
     pub records: &'a [u64],
 }
 

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use tokio::task::JoinHandle;
 use windrow_core::{
-    Budget, Bulk, Claim, Executor, Fault, FaultClass, Field, Filtered, Intake, LoadColumn,
-    LoadFault, LoadPlan, Loaded, Loader, Mark, Marks, Means, Outcomes, Profile, Purpose, Rows,
-    Sink, Span, TableName, Unit, UnitFault, UnitOutcome, Value, WriteDone,
+    Budget, Bulk, Claim, Contents, Executor, Fault, FaultClass, Field, Filtered, Intake,
+    LoadColumn, LoadFault, LoadPlan, Loaded, Loader, Mark, Marks, Means, Outcomes, Profile,
+    Purpose, Sink, Span, TableName, Unit, UnitFault, UnitOutcome, Value, WriteDone,
 };
 
 /// What becomes of a call, by its number; `true` in the flag: it takes place although it fails.
@@ -187,51 +187,44 @@ impl Database {
         Ok(unit.writes().iter().map(|_| WriteDone::rows(1)).collect())
     }
 
-    fn insert(&self, rows: &Rows, mark: Option<&Mark>) -> Result<Loaded, LoadFault> {
-        let mut state = self.state.lock().unwrap();
-        let number = |field| match field {
-            Field::Plain(text) => text
-                .parse::<u64>()
-                .map_err(|_| LoadFault::Refused(refused())),
-            _ => Err(LoadFault::Refused(refused())),
-        };
-        let new: Vec<u64> = rows.fields().map(number).collect::<Result<_, _>>()?;
-        if let Some(mark) = mark {
-            let key = (mark.load.to_string(), mark.span.first);
-            if state.marks.contains_key(&key) {
-                return Err(LoadFault::Refused(unique()));
-            }
-            state.marks.insert(key, mark.span.end);
-        }
-        let written = new.len() as u64;
-        state.rows.extend(new);
-        state.come_late();
-        Ok(Loaded {
-            written,
-            ignored: 0,
-        })
-    }
-
-    fn filter(&self, rows: &Rows, claim: Option<&Claim<'_>>) -> Result<Filtered, LoadFault> {
-        if !self.filters {
+    fn write(
+        &self,
+        contents: Contents<'_>,
+        claim: Option<&Claim<'_>>,
+    ) -> Result<Filtered, LoadFault> {
+        if contents.leaves_out() && !self.filters {
             return Err(LoadFault::Refused(refused()));
         }
-        let (mut good, mut left) = (Rows::new(1), Vec::new());
+        let (mut new, mut left) = (Vec::new(), Vec::new());
+        let rows = contents.rows().map_err(LoadFault::Refused)?;
         for (place, field) in rows.fields().enumerate() {
-            match field {
-                Field::Plain(text) if text.parse::<u64>().is_ok() => _ = good.push(1, [field]),
-                _ => left.push(place),
+            let number = match field {
+                Field::Plain(text) => text.parse::<u64>().ok(),
+                _ => None,
+            };
+            match number {
+                Some(number) => new.push(number),
+                None if contents.leaves_out() => left.push(place),
+                None => return Err(LoadFault::Refused(refused())),
             }
         }
-        let loaded = self.insert(&good, None)?;
         let mut state = self.state.lock().unwrap();
         for (claim, span) in claim
             .iter()
             .flat_map(|c| c.spans(&left).into_iter().map(move |s| (c, s)))
         {
             let key = (claim.mark.load.to_string(), span.first);
-            assert!(state.marks.insert(key, span.end).is_none());
+            if state.marks.contains_key(&key) {
+                return Err(LoadFault::Refused(unique()));
+            }
+            state.marks.insert(key, span.end);
         }
+        let loaded = Loaded {
+            written: new.len() as u64,
+            ignored: 0,
+        };
+        state.rows.extend(new);
+        state.come_late();
         Ok(Filtered { loaded, left })
     }
 
@@ -304,23 +297,14 @@ impl Bulk for Database {
 
 #[async_trait]
 impl Loader for Connection {
-    async fn load(&mut self, rows: &Rows, mark: Option<&Mark>) -> Result<Loaded, LoadFault> {
-        let (fault, committed) = self.0.next();
-        if fault.is_none() || committed {
-            let loaded = self.0.insert(rows, mark)?;
-            return fault.map_or(Ok(loaded), Err);
-        }
-        fault.map_or(Ok(Loaded::default()), Err)
-    }
-
-    async fn filter(
+    async fn write(
         &mut self,
-        rows: &Rows,
+        contents: Contents<'_>,
         claim: Option<&Claim<'_>>,
     ) -> Result<Filtered, LoadFault> {
         let (fault, committed) = self.0.next();
         if fault.is_none() || committed {
-            let filtered = self.0.filter(rows, claim)?;
+            let filtered = self.0.write(contents, claim)?;
             return fault.map_or(Ok(filtered), Err);
         }
         fault.map_or(Ok(Filtered::default()), Err)

@@ -1,31 +1,22 @@
 //! A portion without the rows that are not taken.
 
-use windrow_core::{Claim, Fault, Filtered, LoadFault, Loaded, Rows};
+use windrow_core::{Fault, Filtered, LoadFault, Loaded, Rows};
 
 use super::connection::{MysqlLoader, send};
-use super::fault::{miscounted, of_mark, of_trouble};
+use super::fault::{miscounted, of_trouble};
 use super::plan::Way;
 use super::selection::Selection;
 use super::verdict::{Verdict, judge};
 use super::warnings;
 use super::warnings::MAX_WARNINGS_READ;
-use crate::own_tables::insert_marks;
 
 /// Attempts to send a portion, each without the rows whose values were changed in the attempt
 /// before. Other refused rows are sent again: such a row may have been the reason.
 const MAX_TRIES: usize = 3;
 
-/// Marks that are written by one statement: far below the smallest packet that a server can be set
-/// to accept.
-const MAX_MARKS: usize = 1000;
-
 impl MysqlLoader {
-    /// Writes what can be written, and its marks; commits nothing.
-    pub(super) async fn write_filtered(
-        &mut self,
-        rows: &Rows,
-        claim: Option<&Claim<'_>>,
-    ) -> Result<Filtered, LoadFault> {
+    /// Writes the rows that can be written; commits nothing.
+    pub(super) async fn write_filtered(&mut self, rows: &Rows) -> Result<Filtered, LoadFault> {
         if self.load.way == Way::Insert {
             let why = "only LOAD DATA leaves out the rows that are not taken";
             return Err(LoadFault::Refused(Fault::internal(why)));
@@ -39,12 +30,6 @@ impl MysqlLoader {
             self.write_selected(rows, &mut selection).await?
         };
         let left = selection.left();
-        if let Some(claim) = claim {
-            for spans in claim.spans(&left).chunks(MAX_MARKS) {
-                let sql = insert_marks(&claim.mark.load, spans);
-                self.session.say(&sql).await.map_err(of_mark)?;
-            }
-        }
         Ok(Filtered { loaded, left })
     }
 

@@ -1,7 +1,7 @@
 //! A portion: one transaction.
 
 use async_trait::async_trait;
-use windrow_core::{Claim, Filtered, LoadFault, Loaded, Loader, Mark, Rows};
+use windrow_core::{Claim, Contents, Filtered, LoadFault, Loaded, Loader, Rows};
 
 use super::connection::{MysqlLoader, write};
 use super::fault::{miscounted, of_mark, of_trouble};
@@ -11,6 +11,10 @@ use crate::values::cell::get;
 
 /// The most warnings of one statement that a server reports.
 const MAX_WARNINGS: u64 = 65_535;
+
+/// Marks that are written by one statement: far below the smallest packet that a server can be set
+/// to accept.
+const MAX_MARKS: usize = 1000;
 
 impl MysqlLoader {
     /// Checks that the connection can be used.
@@ -47,24 +51,37 @@ impl MysqlLoader {
         }
     }
 
-    /// Writes all rows, and their mark; commits nothing.
-    async fn write(&mut self, rows: &Rows, mark: Option<&Mark>) -> Result<Loaded, LoadFault> {
-        self.open().await?;
-        let loaded = self.rows(rows).await?;
-        if let Some(mark) = mark {
-            let sql = insert_marks(&mark.load, &[mark.span]);
-            self.session.say(&sql).await.map_err(of_mark)?;
+    /// Writes a portion and its marks; commits nothing.
+    async fn portion(
+        &mut self,
+        contents: Contents<'_>,
+        claim: Option<&Claim<'_>>,
+    ) -> Result<Filtered, LoadFault> {
+        let rows = contents.rows().map_err(LoadFault::Refused)?;
+        let filtered = match contents.leaves_out() {
+            true => self.write_filtered(rows).await?,
+            false => self.write_whole(rows).await?,
+        };
+        if let Some(claim) = claim {
+            for spans in claim.spans(&filtered.left).chunks(MAX_MARKS) {
+                let sql = insert_marks(&claim.mark.load, spans);
+                self.session.say(&sql).await.map_err(of_mark)?;
+            }
         }
-        Ok(loaded)
+        Ok(filtered)
     }
 
-    async fn rows(&mut self, rows: &Rows) -> Result<Loaded, LoadFault> {
+    /// Writes all rows; commits nothing.
+    async fn write_whole(&mut self, rows: &Rows) -> Result<Filtered, LoadFault> {
+        self.open().await?;
         if rows.is_empty() {
-            return Ok(Loaded::default());
+            return Ok(Filtered::default());
         }
         let load = &self.load;
         let (written, warnings) = write(&mut self.session, load, rows).await?;
-        self.judge(rows.len() as u64, written, warnings).await
+        let loaded = self.judge(rows.len() as u64, written, warnings).await?;
+        let left = Vec::new();
+        Ok(Filtered { loaded, left })
     }
 
     /// Checks that all rows were written with the values that were sent.
@@ -103,19 +120,13 @@ impl MysqlLoader {
 
 #[async_trait]
 impl Loader for MysqlLoader {
-    async fn load(&mut self, rows: &Rows, mark: Option<&Mark>) -> Result<Loaded, LoadFault> {
-        self.check()?;
-        let written = self.write(rows, mark).await;
-        self.finish(written).await
-    }
-
-    async fn filter(
+    async fn write(
         &mut self,
-        rows: &Rows,
+        contents: Contents<'_>,
         claim: Option<&Claim<'_>>,
     ) -> Result<Filtered, LoadFault> {
         self.check()?;
-        let written = self.write_filtered(rows, claim).await;
+        let written = self.portion(contents, claim).await;
         self.finish(written).await
     }
 

@@ -3,6 +3,7 @@
 use windrow_core::{Fault, Field, LoadFault};
 
 use crate::support::*;
+use windrow_testkit::loads::WritePortion as _;
 use windrow_testkit::mariadb::{has_type, is_mysql};
 
 const TYPES: &[&str] = &[

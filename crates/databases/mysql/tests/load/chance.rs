@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use windrow_core::Field;
 
 use crate::support::*;
+use windrow_testkit::loads::WritePortion as _;
 
 const TABLE: &str = "(id int primary key, n bigint, d decimal(20,5), f double, s varchar(20), l varchar(20) character set latin1, \
     t datetime(3), b varbinary(12), j json, e enum('a','b'));";

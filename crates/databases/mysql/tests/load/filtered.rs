@@ -6,6 +6,7 @@ use windrow_database::Options;
 use windrow_mysql::Mysql;
 
 use crate::support::*;
+use windrow_testkit::loads::WritePortion as _;
 
 const OF: &str = "(id int primary key, v varchar(8) not null, n int check (n > 0), u int unique, d datetime, p int, \
     foreign key (p) references p (id))";

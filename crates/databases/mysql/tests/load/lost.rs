@@ -9,6 +9,7 @@ use windrow_testkit::loads;
 use windrow_testkit::mariadb::MariaDb;
 
 use crate::support::*;
+use windrow_testkit::loads::WritePortion as _;
 
 const TABLE: &str = "create table t (id int primary key);";
 

@@ -4,6 +4,7 @@ use windrow_core::{Bulk, Claim, Field};
 
 use crate::filtered::{COLUMNS, DAY, bed, clerk, mark};
 use crate::support::*;
+use windrow_testkit::loads::WritePortion as _;
 
 /// Rows of which each may be bad in some way; `chance` says how.
 fn mixed(chances: &[u8]) -> Vec<[String; 6]> {

@@ -3,6 +3,7 @@
 use windrow_core::{FaultClass, Field, Key, LoadColumn, LoadFault, Loaded, Name};
 
 use crate::support::*;
+use windrow_testkit::loads::WritePortion as _;
 use windrow_testkit::mariadb::is_mysql;
 
 const TABLE: &str = "create table t (id int primary key, v varchar(5) not null default 'none');";

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use windrow_core::{
-    Claim, CsvStyle, CsvText, Fault, FaultClass, Filtered, FormSkips, LoadFault, Loaded, Loader,
-    Mark, OnConflict, Rows,
+    Claim, Contents, CsvStyle, Fault, FaultClass, Filtered, FormSkips, LoadFault, Loaded, Loader,
+    OnConflict,
 };
 
 use super::answers::{Answers, Step};
@@ -12,7 +12,7 @@ use super::layout::Layout;
 use super::misspelled::Misspelled;
 use super::row_checks::Judge;
 use super::stream::{Choice, Spelling, Stream};
-use super::transfer::{Marked, Transfer};
+use super::transfer::Transfer;
 use super::verbatim;
 use super::verbatim::Verbatim;
 use windrow_pgwire::wire::Wire;
@@ -27,20 +27,18 @@ pub(super) struct PortionLoader {
     whole: FormSkips,
     /// Decides the same for portions whose bad rows are left out: there, a few odd spellings are no
     /// reason for text.
-    pub(super) in_parts: FormSkips,
+    in_parts: FormSkips,
     /// True if keys come more than once in a portion.
-    pub(super) repeated: bool,
+    repeated: bool,
 }
 
-/// One attempt to send a portion.
-#[derive(Clone, Copy)]
-pub(super) struct Order<'a> {
-    pub(super) marked: Marked<'a>,
-    pub(super) spelling: Spelling,
+/// The rows of a portion that the next attempt sends, and their form.
+pub(super) struct Order {
+    spelling: Spelling,
     /// Rows that are left out, by their places in order.
-    pub(super) without: &'a [usize],
-    /// True if the encoder may leave out further rows.
-    pub(super) leaves_out: bool,
+    pub(super) without: Vec<usize>,
+    /// Rows that were left out because the server named them.
+    pub(super) unforeseen: usize,
 }
 
 /// The outcome of an attempt, unless the fault is outside of the rows.
@@ -78,44 +76,97 @@ impl PortionLoader {
 
     /// Notes that keys come more than once. Returns false if that was known, or if nothing can be
     /// done.
-    pub(super) fn learns_of_repeated(&mut self) -> bool {
+    fn learns_of_repeated(&mut self) -> bool {
         let known = self.layout.staged.as_ref();
         // The number of rows to write would not be known.
         let helps = !self.layout.drops && known.is_some_and(|staged| staged.merge_last.is_some());
         helps && !std::mem::replace(&mut self.repeated, true)
     }
 
-    /// Sends a portion once.
-    pub(super) async fn attempt(
+    /// Writes a portion, in as many attempts as it takes.
+    async fn portion(
         &mut self,
-        rows: &Rows,
-        order: Order<'_>,
-    ) -> Result<Ended, LoadFault> {
-        let choice = Choice {
-            targets: &self.layout.columns,
-            only: None,
-            placed: self.layout.staged.is_some(),
-            spelling: order.spelling,
-            without: order.without,
-            leaves_out: order.leaves_out,
-        };
-        let stream = Stream::new(choice, rows);
-        let transfer = Transfer::new(
-            &self.layout,
-            self.layout.merge(self.repeated),
-            order.marked,
-            stream,
-        );
-        let exchanged = exchange(&mut self.wire, transfer).await?;
-        self.ended(rows.len(), exchanged)
+        contents: Contents<'_>,
+        claim: Option<&Claim<'_>>,
+    ) -> Result<Filtered, LoadFault> {
+        let mut order = self.first_order(contents).await?;
+        loop {
+            match self.attempt(contents, claim, &order).await? {
+                Ended::Done(done) => {
+                    if order.spelling == Spelling::Binary {
+                        self.skips(contents).succeed();
+                    }
+                    return Ok(done);
+                }
+                Ended::Misspelled(misspelled)
+                    if order.spelling == Spelling::Text
+                        || !contents.leaves_out() && misspelled == Misspelled::Misfit =>
+                {
+                    return Err(LoadFault::Refused(misspelled.fault()));
+                }
+                Ended::Misspelled(_) => {
+                    self.skips(contents).fail();
+                    order.spelling = Spelling::Text;
+                }
+                Ended::Repeated(_) if self.learns_of_repeated() => {}
+                Ended::Repeated(fault) => return Err(fault),
+                Ended::Refused(refusal) => self.leave_out(contents, refusal, &mut order).await?,
+            }
+        }
     }
 
-    /// Sends records as they stand in their file, once.
-    async fn verbatim(&mut self, csv: CsvText<'_>, marked: Marked<'_>) -> Result<Ended, LoadFault> {
-        let data = Verbatim::new(csv);
-        let transfer = Transfer::new(&self.layout, self.layout.merge(self.repeated), marked, data);
-        let exchanged = exchange(&mut self.wire, transfer).await?;
-        self.ended(csv.records, exchanged)
+    async fn first_order(&mut self, contents: Contents<'_>) -> Result<Order, LoadFault> {
+        let (spelling, without) = match contents {
+            Contents::Csv(_) => (Spelling::Text, Vec::new()),
+            Contents::Rows(_) => (self.layout.spelling(&mut self.whole), Vec::new()),
+            Contents::GoodRows(rows) => (
+                self.layout.spelling(&mut self.in_parts),
+                self.found(rows).await?,
+            ),
+        };
+        Ok(Order {
+            spelling,
+            without,
+            unforeseen: 0,
+        })
+    }
+
+    fn skips(&mut self, contents: Contents<'_>) -> &mut FormSkips {
+        match contents.leaves_out() {
+            true => &mut self.in_parts,
+            false => &mut self.whole,
+        }
+    }
+
+    /// Sends a portion once.
+    async fn attempt(
+        &mut self,
+        contents: Contents<'_>,
+        claim: Option<&Claim<'_>>,
+        order: &Order,
+    ) -> Result<Ended, LoadFault> {
+        let leaves_out = contents.leaves_out() && self.leaves_out();
+        let (layout, wire) = (&self.layout, &mut self.wire);
+        let merge = layout.merge(self.repeated);
+        let exchanged = match contents {
+            Contents::Csv(csv) => {
+                let data = Verbatim::new(csv);
+                exchange(wire, Transfer::new(layout, merge, claim, data)).await?
+            }
+            Contents::Rows(rows) | Contents::GoodRows(rows) => {
+                let choice = Choice {
+                    targets: &layout.columns,
+                    only: None,
+                    placed: layout.staged.is_some(),
+                    spelling: order.spelling,
+                    without: &order.without,
+                    leaves_out,
+                };
+                let data = Stream::new(choice, rows);
+                exchange(wire, Transfer::new(layout, merge, claim, data)).await?
+            }
+        };
+        self.ended(contents.count(), exchanged)
     }
 
     fn ended(&self, rows: usize, exchanged: Exchanged) -> Result<Ended, LoadFault> {
@@ -176,12 +227,13 @@ impl PortionLoader {
         Loaded { written, ignored }
     }
 
-    pub(super) fn check(&self, rows: &Rows) -> Result<(), LoadFault> {
-        if rows.columns() == self.layout.columns.len() {
-            return Ok(());
+    fn check(&self, contents: Contents<'_>) -> Result<(), LoadFault> {
+        let columns = self.layout.columns.len();
+        if contents.rows().is_ok_and(|rows| rows.columns() != columns) {
+            let fault = Fault::internal("a portion has not the columns of its load");
+            return Err(LoadFault::Hopeless(fault));
         }
-        let fault = Fault::internal("a portion has not the columns of its load");
-        Err(LoadFault::Hopeless(fault))
+        Ok(())
     }
 }
 
@@ -233,65 +285,17 @@ async fn exchange<D: Data>(
 
 #[async_trait]
 impl Loader for PortionLoader {
-    async fn load(&mut self, rows: &Rows, mark: Option<&Mark>) -> Result<Loaded, LoadFault> {
-        self.check(rows)?;
-        let mut order = Order {
-            marked: mark.map_or(Marked::Not, Marked::Whole),
-            spelling: self.layout.spelling(&mut self.whole),
-            without: &[],
-            leaves_out: false,
-        };
-        loop {
-            match self.attempt(rows, order).await? {
-                Ended::Done(done) => {
-                    if order.spelling == Spelling::Binary {
-                        self.whole.succeed();
-                    }
-                    return Ok(done.loaded);
-                }
-                Ended::Misspelled(misspelled)
-                    if order.spelling == Spelling::Text || misspelled == Misspelled::Misfit =>
-                {
-                    return Err(LoadFault::Refused(misspelled.fault()));
-                }
-                Ended::Misspelled(_) => {
-                    self.whole.fail();
-                    order.spelling = Spelling::Text;
-                }
-                Ended::Repeated(_) if self.learns_of_repeated() => {}
-                Ended::Repeated(fault) => return Err(fault),
-                Ended::Refused(refusal) => {
-                    self.see(refusal.judges);
-                    return Err(refusal.fault);
-                }
-            }
-        }
-    }
-
-    async fn filter(
+    async fn write(
         &mut self,
-        rows: &Rows,
+        contents: Contents<'_>,
         claim: Option<&Claim<'_>>,
     ) -> Result<Filtered, LoadFault> {
-        self.check(rows)?;
-        self.without_bad(rows, claim).await
+        self.check(contents)?;
+        self.portion(contents, claim).await
     }
 
     fn passes(&self, style: &CsvStyle) -> bool {
         verbatim::passes(&self.layout, style)
-    }
-
-    async fn pass(&mut self, csv: CsvText<'_>, mark: Option<&Mark>) -> Result<Loaded, LoadFault> {
-        let marked = mark.map_or(Marked::Not, Marked::Whole);
-        match self.verbatim(csv, marked).await? {
-            Ended::Done(done) => Ok(done.loaded),
-            Ended::Misspelled(misspelled) => Err(LoadFault::Refused(misspelled.fault())),
-            Ended::Repeated(fault) => Err(fault),
-            Ended::Refused(refusal) => {
-                self.see(refusal.judges);
-                Err(refusal.fault)
-            }
-        }
     }
 
     async fn close(self: Box<Self>) {

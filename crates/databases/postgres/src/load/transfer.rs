@@ -2,7 +2,7 @@
 
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
-use windrow_core::{Claim, Mark, OnConflict};
+use windrow_core::{Claim, OnConflict};
 
 use super::answers::{Answers, Step};
 use super::data::{Data, push_break};
@@ -24,33 +24,13 @@ enum Stage {
     End,
 }
 
-/// The marks that a portion's transaction makes.
-#[derive(Clone, Copy)]
-pub(super) enum Marked<'a> {
-    Not,
-    /// One mark: the portion is written completely or not at all.
-    Whole(&'a Mark),
-    /// Marks for the written rows only: rows that are left out have no mark.
-    Parts(&'a Claim<'a>),
-}
-
-impl Marked<'_> {
-    /// Returns the load that the marks belong to.
-    fn load(&self) -> Option<&str> {
-        match self {
-            Self::Not => None,
-            Self::Whole(mark) => Some(&mark.load),
-            Self::Parts(claim) => Some(&claim.mark.load),
-        }
-    }
-}
-
 /// One attempt to write a portion.
 pub(super) struct Transfer<'a, D> {
     layout: &'a Layout,
     /// The statement that moves rows from the stage into the table, if there is a stage.
     merge: Option<&'a str>,
-    marked: Marked<'a>,
+    /// The claim to marks for the rows that are written.
+    claim: Option<&'a Claim<'a>>,
     pub(super) data: D,
     stage: Stage,
     /// The statement that must have written every row.
@@ -69,7 +49,7 @@ impl<'a, D: Data> Transfer<'a, D> {
     pub(super) fn new(
         layout: &'a Layout,
         merge: Option<&'a str>,
-        marked: Marked<'a>,
+        claim: Option<&'a Claim<'a>>,
         data: D,
     ) -> Self {
         let counted = match &layout.staged {
@@ -78,16 +58,16 @@ impl<'a, D: Data> Transfer<'a, D> {
             Some(staged) => (staged.on_conflict == OnConflict::Update).then_some(Step::Merge),
         };
         let mut steps = Vec::with_capacity(6);
-        steps.extend(marked.load().map(|_| Step::Hold));
+        steps.extend(claim.map(|_| Step::Hold));
         steps.extend(merge.map(|_| Step::Stage));
         steps.push(Step::Copy);
         steps.extend(merge.map(|_| Step::Merge));
-        steps.extend(marked.load().map(|_| Step::Mark));
+        steps.extend(claim.map(|_| Step::Mark));
         steps.push(Step::Check);
         Self {
             layout,
             merge,
-            marked,
+            claim,
             data,
             stage: Stage::Begin,
             counted,
@@ -104,8 +84,8 @@ impl<'a, D: Data> Transfer<'a, D> {
     }
 
     fn begin(&mut self, out: &mut BytesMut) {
-        if let Some(load) = self.marked.load() {
-            push_hold(out, load);
+        if let Some(claim) = self.claim {
+            push_hold(out, &claim.mark.load);
         }
         if let Some(staged) = &self.layout.staged {
             push_statement(out, &staged.create, &[]);
@@ -171,13 +151,8 @@ impl<'a, D: Data> Transfer<'a, D> {
 
     /// Appends the marks and the check, which precede the commit.
     fn seal(&self, out: &mut BytesMut) {
-        match self.marked {
-            Marked::Not => {}
-            Marked::Whole(mark) => push_marks(out, &mark.load, &[mark.span]),
-            Marked::Parts(claim) => {
-                let spans = claim.spans(self.data.left());
-                push_marks(out, &claim.mark.load, &spans);
-            }
+        if let Some(claim) = self.claim {
+            push_marks(out, &claim.mark.load, &claim.spans(self.data.left()));
         }
         let Layout {
             check,

@@ -1,81 +1,60 @@
 //! Writes a portion without the rows that would be refused.
 
-use windrow_core::{Claim, Filtered, LoadFault, OnConflict, Rows};
+use windrow_core::{Contents, LoadFault, OnConflict, Rows};
 
-use super::loader::{Ended, Order, PortionLoader, Refusal};
+use super::loader::{Order, PortionLoader, Refusal};
 use super::row_checks::{Asking, Judge};
 use super::stream::Spelling;
-use super::transfer::Marked;
 
 /// Maximum number of rows left out of a portion because the server named them. Each costs the time
 /// of a portion.
 const MAX_UNFORESEEN: usize = 4;
 
 impl PortionLoader {
+    /// Leaves out the rows that a refusal is about.
+    ///
+    /// # Errors
+    /// The refusal, if no row may be left out or the refused rows were not found.
+    pub(super) async fn leave_out(
+        &mut self,
+        contents: Contents<'_>,
+        refusal: Refusal,
+        order: &mut Order,
+    ) -> Result<(), LoadFault> {
+        let is_new = self.see(refusal.judges);
+        let Contents::GoodRows(rows) = contents else {
+            return Err(refusal.fault);
+        };
+        let found = match is_new {
+            true => self.found(rows).await?,
+            false => {
+                order.unforeseen += 1;
+                let place = refused_row(&refusal, rows.len());
+                let place = place.filter(|_| order.unforeseen <= MAX_UNFORESEEN);
+                vec![place.ok_or(refusal.fault)?]
+            }
+        };
+        let known = std::mem::take(&mut order.without);
+        order.without = joined(known, found);
+        Ok(())
+    }
+
     /// Notes the checks that have refused rows. Returns false if all of them had before.
-    pub(super) fn see(&mut self, judges: &[Judge]) -> bool {
+    fn see(&mut self, judges: &[Judge]) -> bool {
         let new = judges.iter().find(|judge| !self.seen.contains(judge));
         self.seen.extend(new);
         new.is_some()
     }
 
-    pub(super) async fn without_bad(
-        &mut self,
-        rows: &Rows,
-        claim: Option<&Claim<'_>>,
-    ) -> Result<Filtered, LoadFault> {
-        let mut spelling = self.layout.spelling(&mut self.in_parts);
-        let mut without = self.found(rows).await?;
-        let mut unforeseen = 0;
-        loop {
-            let order = Order {
-                marked: claim.map_or(Marked::Not, Marked::Parts),
-                spelling,
-                without: &without,
-                leaves_out: self.leaves_out(),
-            };
-            match self.attempt(rows, order).await? {
-                Ended::Done(done) => {
-                    if spelling == Spelling::Binary {
-                        self.in_parts.succeed();
-                    }
-                    return Ok(done);
-                }
-                Ended::Misspelled(misspelled) if spelling == Spelling::Text => {
-                    return Err(LoadFault::Refused(misspelled.fault()));
-                }
-                Ended::Misspelled(_) => {
-                    self.in_parts.fail();
-                    spelling = Spelling::Text;
-                }
-                Ended::Repeated(_) if self.learns_of_repeated() => {}
-                Ended::Repeated(fault) => return Err(fault),
-                Ended::Refused(refusal) => {
-                    if self.see(refusal.judges) {
-                        let known = std::mem::take(&mut without);
-                        without = joined(known, self.found(rows).await?);
-                        continue;
-                    }
-                    unforeseen += 1;
-                    let place = refused_row(&refusal, rows.len());
-                    let Some(place) = place.filter(|_| unforeseen <= MAX_UNFORESEEN) else {
-                        return Err(refusal.fault);
-                    };
-                    without = joined(without, vec![place]);
-                }
-            }
-        }
-    }
-
     /// Returns false if a later row takes the place of an earlier one: only rows that are certainly
     /// bad are left out then.
-    fn leaves_out(&self) -> bool {
+    pub(super) fn leaves_out(&self) -> bool {
         let staged = self.layout.staged.as_ref();
         staged.is_none_or(|staged| staged.on_conflict != OnConflict::Update)
     }
 
     /// Asks the server which rows the checks seen so far would refuse.
-    async fn found(&mut self, rows: &Rows) -> Result<Vec<usize>, LoadFault> {
+    pub(super) async fn found(&mut self, rows: &Rows) -> Result<Vec<usize>, LoadFault> {
         let repeats = match self.seen.contains(&Judge::Repeats) {
             true => self.layout.row_checks.repeats(rows),
             false => Vec::new(),

@@ -3,6 +3,7 @@
 use windrow_core::{Executor, Field, LoadFault, Rows};
 
 use crate::support::*;
+use windrow_testkit::loads::WritePortion as _;
 
 /// Types, and texts for them: usual, odd, extreme and wrong ones.
 pub(crate) const TYPES: &[(&str, &[&str])] = &[

@@ -3,6 +3,7 @@
 use windrow_core::{FaultClass, Key, Loaded, OnConflict};
 
 use crate::support::*;
+use windrow_testkit::loads::WritePortion as _;
 
 #[tokio::test]
 async fn ignored_rows_are_counted_and_the_first_of_a_key_wins() {

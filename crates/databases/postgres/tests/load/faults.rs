@@ -3,6 +3,7 @@
 use windrow_core::FaultClass;
 
 use crate::support::*;
+use windrow_testkit::loads::WritePortion as _;
 
 #[tokio::test]
 async fn a_bad_row_refuses_its_portion_in_the_servers_words_and_the_next_one_is_written() {

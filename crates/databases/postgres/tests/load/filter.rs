@@ -9,6 +9,7 @@ use proptest::test_runner::TestRunner;
 use windrow_core::{Claim, Filtered, LoadFault, LoadPlan, OnConflict, Rows};
 
 use crate::support::*;
+use windrow_testkit::loads::WritePortion as _;
 
 const COLUMNS: [&str; 6] = ["id", "name", "qty", "price", "parent", "code"];
 

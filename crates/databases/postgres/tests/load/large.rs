@@ -3,6 +3,7 @@
 use windrow_core::{Field, Rows};
 
 use crate::support::*;
+use windrow_testkit::loads::WritePortion as _;
 
 #[tokio::test]
 async fn a_hundred_thousand_rows() {

@@ -5,6 +5,7 @@ use windrow_database::Driver;
 use windrow_postgres::Postgres;
 
 use crate::support::*;
+use windrow_testkit::loads::WritePortion as _;
 
 const WAITS: &str =
     "from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()";

@@ -4,6 +4,7 @@ use windrow_core::{FaultClass, OnConflict, Span};
 use windrow_testkit::postgres::psql;
 
 use crate::support::*;
+use windrow_testkit::loads::WritePortion as _;
 
 fn span(first: u64, end: u64) -> Span {
     Span { first, end }

@@ -11,6 +11,7 @@ use windrow_database::{Driver, Options};
 use windrow_postgres::Postgres;
 use windrow_testkit::left_out;
 use windrow_testkit::loads;
+use windrow_testkit::loads::WritePortion as _;
 pub(crate) use windrow_testkit::loads::{on_conflict as with, plan, refused, written};
 use windrow_testkit::postgres::{PostgresDatabase, shared};
 pub(crate) use windrow_testkit::writes::eventually;

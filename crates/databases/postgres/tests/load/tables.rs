@@ -5,6 +5,7 @@ use windrow_database::Driver;
 use windrow_postgres::Postgres;
 
 use crate::support::*;
+use windrow_testkit::loads::WritePortion as _;
 
 #[tokio::test]
 async fn columns_are_those_that_a_load_can_write() {

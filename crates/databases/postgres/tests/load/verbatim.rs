@@ -4,6 +4,7 @@ use windrow_core::{CsvStyle, CsvText, Field, LoadFault, OnConflict, Span};
 
 use crate::alike::{OWN_TYPES, TYPES};
 use crate::support::*;
+use windrow_testkit::loads::WritePortion as _;
 
 fn style(delimiter: u8, quote: u8, null: &str) -> CsvStyle {
     CsvStyle {

@@ -3,8 +3,8 @@
 use rusqlite::{Connection, params};
 use windrow_core::{Mark, Span};
 
-/// Writes a mark, in the transaction that is open.
-pub(super) fn insert(connection: &Connection, load: &str, span: Span) -> rusqlite::Result<()> {
+/// Writes marks, in the transaction that is open.
+pub(super) fn insert(connection: &Connection, load: &str, spans: &[Span]) -> rusqlite::Result<()> {
     let sql = format!(
         "INSERT INTO {} ({}, {}, {}) VALUES (?1, ?2, ?3)",
         Mark::TABLE,
@@ -12,9 +12,11 @@ pub(super) fn insert(connection: &Connection, load: &str, span: Span) -> rusqlit
         Mark::FIRST,
         Mark::END
     );
-    let (first, end) = (number(span.first), number(span.end));
     let mut insert = connection.prepare_cached(&sql)?;
-    insert.execute(params![load, first, end]).map(|_| ())
+    for span in spans {
+        insert.execute(params![load, number(span.first), number(span.end)])?;
+    }
+    Ok(())
 }
 
 fn number(n: u64) -> i64 {

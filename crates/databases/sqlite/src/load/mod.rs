@@ -27,11 +27,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use windrow_bookkeeping::TableOfMarks;
 use windrow_core::{
-    Bulk, Claim, Fault, Filtered, Holds, LoadColumn, LoadFault, LoadPlan, Loaded, Loader, Mark,
-    Marks, Rows, Shape, TableName,
+    Bulk, Claim, Contents, Fault, Filtered, Holds, LoadColumn, LoadFault, LoadPlan, Loader, Marks,
+    Rows, Shape, TableName,
 };
 
-use self::portion::OnFailure;
 use super::executor::writer::{Database, Lost, Writer};
 use super::own_tables::SqliteBookkeeping;
 
@@ -107,20 +106,24 @@ struct SqliteLoader {
     shape: Arc<Shape>,
 }
 
-impl SqliteLoader {
-    /// Has the writer write a portion, whose memory both share.
+#[async_trait]
+impl Loader for SqliteLoader {
     async fn write(
         &mut self,
-        rows: &Rows,
-        write: impl FnOnce(&mut Database, &Arc<Shape>, &Rows) -> Result<Filtered, LoadFault>
-        + Send
-        + 'static,
+        contents: Contents<'_>,
+        claim: Option<&Claim<'_>>,
     ) -> Result<Filtered, LoadFault> {
-        let (shape, rows) = (self.shape.clone(), rows.clone());
-        let asked = self
-            .writer
-            .ask(move |database| write(database, &shape, &rows));
-        match asked.await {
+        let rows = contents.rows().map_err(LoadFault::Refused)?.clone();
+        let leaves_out = contents.leaves_out();
+        let shape = self.shape.clone();
+        let claim = claim.map(|claim| (claim.mark.clone(), claim.records.to_vec()));
+        let write = move |database: &mut Database| {
+            let claim = claim
+                .as_ref()
+                .map(|(mark, records)| Claim { mark, records });
+            portion::write(database, &shape, &rows, leaves_out, claim.as_ref())
+        };
+        match self.writer.ask(write).await {
             Ok(filtered) => filtered,
             Err(Lost::NotBegun) => {
                 let fault = Fault::unavailable("SQLite's writer has ended");
@@ -130,33 +133,5 @@ impl SqliteLoader {
                 "SQLite's writer broke off; it cannot be known whether this was written",
             ))),
         }
-    }
-}
-
-#[async_trait]
-impl Loader for SqliteLoader {
-    async fn load(&mut self, rows: &Rows, mark: Option<&Mark>) -> Result<Loaded, LoadFault> {
-        let mark = mark.cloned();
-        let write = move |database: &mut Database, shape: &Arc<Shape>, rows: &Rows| {
-            portion::load(database, shape, rows, OnFailure::Whole(mark.as_ref()))
-        };
-        self.write(rows, write)
-            .await
-            .map(|filtered| filtered.loaded)
-    }
-
-    async fn filter(
-        &mut self,
-        rows: &Rows,
-        claim: Option<&Claim<'_>>,
-    ) -> Result<Filtered, LoadFault> {
-        let owned = claim.map(|claim| (claim.mark.clone(), claim.records.to_vec()));
-        let write = move |database: &mut Database, shape: &Arc<Shape>, rows: &Rows| {
-            let claim = owned
-                .as_ref()
-                .map(|(mark, records)| Claim { mark, records });
-            portion::load(database, shape, rows, OnFailure::Filter(claim))
-        };
-        self.write(rows, write).await
     }
 }

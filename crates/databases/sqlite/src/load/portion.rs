@@ -1,8 +1,10 @@
 //! A portion: one transaction.
 
+use std::sync::Arc;
+
 use rusqlite::Connection;
 use windrow_core::{
-    Claim, Fault, Filtered, LoadColumn, LoadFault, Mark, Means, OnConflict, Rows, Shape, TableName,
+    Claim, Fault, Filtered, LoadColumn, LoadFault, Means, OnConflict, Rows, Shape, TableName,
 };
 
 use super::fault::{before_commit, grows, of_commit, of_mark, plain};
@@ -52,7 +54,7 @@ pub(super) fn columns(
 }
 
 /// Checks that rows of a shape can be loaded.
-pub(super) fn check(database: &mut Database, shape: &std::sync::Arc<Shape>) -> Result<(), Fault> {
+pub(super) fn check(database: &mut Database, shape: &Arc<Shape>) -> Result<(), Fault> {
     let session = database.session()?;
     session.renew().map_err(plain)?;
     match session.plan(shape).map_err(plain)? {
@@ -63,41 +65,34 @@ pub(super) fn check(database: &mut Database, shape: &std::sync::Arc<Shape>) -> R
     }
 }
 
-/// The handling of rows that fail, and the marks of the others.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum OnFailure<'a> {
-    /// The portion is rolled back.
-    Whole(Option<&'a Mark>),
-    /// The rows are left out.
-    Filter(Option<Claim<'a>>),
-}
-
-/// Writes a portion and its marks, or nothing.
-pub(super) fn load(
+/// Writes a portion and its marks, or nothing. `leaves_out`: rows that fail are left out.
+pub(super) fn write(
     database: &mut Database,
-    shape: &std::sync::Arc<Shape>,
+    shape: &Arc<Shape>,
     rows: &Rows,
-    on_failure: OnFailure<'_>,
+    leaves_out: bool,
+    claim: Option<&Claim<'_>>,
 ) -> Result<Filtered, LoadFault> {
     let session = database.session().map_err(LoadFault::Again)?;
-    let loaded = transaction(session, shape, rows, on_failure).and_then(|filtered| {
+    let written = transaction(session, shape, rows, leaves_out, claim).and_then(|filtered| {
         session
             .check_file()
             .map(|()| filtered)
             .map_err(LoadFault::Unknown)
     });
-    let broken = matches!(loaded, Err(LoadFault::Unknown(_) | LoadFault::Hopeless(_)));
-    if loaded.is_err() && (!roll_back(session.connection()) || broken) {
+    let broken = matches!(written, Err(LoadFault::Unknown(_) | LoadFault::Hopeless(_)));
+    if written.is_err() && (!roll_back(session.connection()) || broken) {
         database.discard();
     }
-    loaded
+    written
 }
 
 fn transaction(
     session: &mut Session,
-    shape: &std::sync::Arc<Shape>,
+    shape: &Arc<Shape>,
     rows: &Rows,
-    on_failure: OnFailure<'_>,
+    leaves_out: bool,
+    claim: Option<&Claim<'_>>,
 ) -> Result<Filtered, LoadFault> {
     say(session.connection(), "BEGIN IMMEDIATE").map_err(before_commit)?;
     session.renew().map_err(before_commit)?;
@@ -107,19 +102,22 @@ fn transaction(
         NoPlan::Fault(fault) => LoadFault::Hopeless(fault),
     })?;
     let connection = session.connection();
-    let filtered = write(connection, shape, &plan, rows, on_failure)?;
-    mark(connection, on_failure, &filtered.left).map_err(of_mark)?;
+    let filtered = write_rows(connection, shape, &plan, rows, leaves_out)?;
+    if let Some(claim) = claim {
+        marks::insert(connection, &claim.mark.load, &claim.spans(&filtered.left))
+            .map_err(of_mark)?;
+    }
     say(connection, "COMMIT").map_err(of_commit)?;
     Ok(filtered)
 }
 
 /// Writes all rows, or those that can be.
-fn write(
+fn write_rows(
     connection: &Connection,
     shape: &Shape,
     plan: &Plan,
     rows: &Rows,
-    on_failure: OnFailure<'_>,
+    leaves_out: bool,
 ) -> Result<Filtered, LoadFault> {
     let mut filtered = Filtered::default();
     if rows.is_empty() {
@@ -132,8 +130,7 @@ fn write(
     if plan.slots.iter().any(|slot| slot.use_ == Use::Missing) {
         return Err(LoadFault::Refused(grows()));
     }
-    let filters = matches!(on_failure, OnFailure::Filter(_));
-    let mut row = RowWriter::new(connection, shape, plan, filters).map_err(before_commit)?;
+    let mut row = RowWriter::new(connection, shape, plan, leaves_out).map_err(before_commit)?;
     let mut fields = rows.fields();
     for place in 0..rows.len() {
         match row.write(&mut fields) {
@@ -142,26 +139,10 @@ fn write(
                 let ignored = written == 0 && shape.on_conflict == OnConflict::Ignore;
                 filtered.loaded.ignored += u64::from(ignored);
             }
-            Err(Bad::Row(_)) if filters => filtered.left.push(place),
+            Err(Bad::Row(_)) if leaves_out => filtered.left.push(place),
             Err(Bad::Row(fault)) => return Err(LoadFault::Refused(fault)),
             Err(Bad::Portion(fault)) => return Err(fault),
         }
     }
     Ok(filtered)
-}
-
-/// Marks what was written.
-fn mark(
-    connection: &Connection,
-    on_failure: OnFailure<'_>,
-    left: &[usize],
-) -> rusqlite::Result<()> {
-    match on_failure {
-        OnFailure::Whole(None) | OnFailure::Filter(None) => Ok(()),
-        OnFailure::Whole(Some(mark)) => marks::insert(connection, &mark.load, mark.span),
-        OnFailure::Filter(Some(claim)) => {
-            let mut spans = claim.spans(left).into_iter();
-            spans.try_for_each(|span| marks::insert(connection, &claim.mark.load, span))
-        }
-    }
 }

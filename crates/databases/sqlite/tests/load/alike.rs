@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use windrow_core::{Field, LoadFault};
 
 use crate::support::*;
+use windrow_testkit::loads::WritePortion as _;
 
 const TYPES: &[&str] = &[
     "",

@@ -5,6 +5,7 @@ use windrow_core::{
 };
 
 use crate::support::*;
+use windrow_testkit::loads::WritePortion as _;
 
 const SCHEMA: &str = "create table p (id int primary key); insert into p values (1), (2);
     create table lane (id integer primary key, v text not null, n int check (n > 0), u int unique, p int references p (id));

@@ -3,6 +3,7 @@
 use windrow_core::{LoadFault, Mark, Purpose, Span, Unit, Verdict, Write};
 
 use crate::support::*;
+use windrow_testkit::loads::WritePortion as _;
 
 fn mark(load: &str, first: u64, end: u64) -> Mark {
     Mark {

@@ -4,6 +4,7 @@ use windrow_core::{FaultClass, Field, Key, LoadColumn, LoadFault, Loaded, Name, 
 use windrow_database::Options;
 
 use crate::support::*;
+use windrow_testkit::loads::WritePortion as _;
 
 const TABLE: &str = "create table t (id integer primary key, v text not null, u int unique);";
 
