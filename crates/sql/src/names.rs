@@ -265,10 +265,12 @@ fn collect(text: &str, standard: bool, names: &mut Names) -> Option<bool> {
     Some(tokens.backslash)
 }
 
-/// Adds a name. A list that is full loses its repeated names before it grows.
+/// Adds a name. A list that is full loses its repeated names before it grows. Afterwards as many
+/// names as are left fit in, so that the names of a text are not sorted for each of them.
 fn note(list: &mut Vec<Box<str>>, name: Box<str>) {
     if list.len() == list.capacity() {
         once_each(list);
+        list.reserve(list.len());
     }
     list.push(name);
 }

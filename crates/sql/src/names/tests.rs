@@ -309,6 +309,17 @@ fn a_long_text_has_each_name_once() {
 }
 
 #[test]
+fn a_list_of_many_names_makes_room_for_as_many() {
+    let mut list = Vec::new();
+    let mut sorted = 0;
+    for n in (0..1_000).chain(std::iter::repeat_n(0, 10_000)) {
+        sorted += usize::from(list.len() == list.capacity());
+        note(&mut list, format!("{n:04}").into());
+    }
+    assert!(sorted < 30, "{sorted}");
+}
+
+#[test]
 fn a_statement_of_many_intos_has_no_certain_names() {
     let of = |count: usize| {
         let parts = "x as (insert into t default values), ".repeat(count);
