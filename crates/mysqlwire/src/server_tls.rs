@@ -5,11 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustls::crypto::ring;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
 use tokio_rustls::TlsConnector;
-use windrow_sockets::{CertificateCheck, CertificateVerifier};
+use windrow_sockets::{CertificateCheck, CertificateVerifier, trusted_certificates};
 
 use crate::packet::{Stream, Wire};
 use crate::target::{Target, TlsMode};
@@ -34,7 +33,7 @@ fn config(mode: TlsMode, file: Option<&Path>) -> io::Result<ClientConfig> {
     };
     let trusted = match check {
         CertificateCheck::Nothing => Vec::new(),
-        _ => authorities(file)?,
+        _ => trusted_certificates(file, "the URL's sslrootcert").map_err(io::Error::other)?,
     };
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(trusted.iter().cloned());
@@ -47,12 +46,4 @@ fn config(mode: TlsMode, file: Option<&Path>) -> io::Result<ClientConfig> {
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(verifier));
     Ok(config.with_no_client_auth())
-}
-
-fn authorities(file: Option<&Path>) -> io::Result<Vec<CertificateDer<'static>>> {
-    let Some(file) = file else {
-        return Ok(rustls_native_certs::load_native_certs().certs);
-    };
-    let read = CertificateDer::pem_file_iter(file).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    read.map_err(|error| io::Error::other(format!("sslrootcert {}: {error}", file.display())))
 }

@@ -6,7 +6,7 @@
 //! | `threads` | the threads that serve clients |
 //! | `starting` | slots for connections that are being admitted |
 //! | `certificate_verifier` | verifies a server's certificate |
-//! | `trusting` | TLS to a server whose certificate must be trusted |
+//! | `trusting` | certificates that are trusted, and TLS to a server that has one |
 
 mod certificate_verifier;
 mod listeners;
@@ -18,4 +18,4 @@ pub use certificate_verifier::{CertificateCheck, CertificateVerifier};
 pub use listeners::{ClientSocket, Listeners, listen, wait_after};
 pub use starting::{StartSlot, Starting};
 pub use threads::{DetachedSocket, Portable, Threads};
-pub use trusting::trusting;
+pub use trusting::{certificates_of, trusted_certificates, trusting, unusable_pem};

@@ -5,26 +5,17 @@ use std::sync::Arc;
 
 use rustls::crypto::ring;
 use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::pem::{Error as PemError, PemObject};
 use rustls::{ClientConfig, RootCertStore};
 
 /// Returns a configuration that trusts the certificates of a PEM file, or else those of the system.
-/// Reads files, so it blocks.
+/// `setting`: the setting that names the file. Reads files, so it blocks.
 ///
 /// # Errors
-/// The file cannot be read, or there are no certificates.
-pub fn trusting(ca: Option<&Path>) -> Result<Arc<ClientConfig>, String> {
+/// As [`trusted_certificates`].
+pub fn trusting(file: Option<&Path>, setting: &str) -> Result<Arc<ClientConfig>, String> {
     let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(trusted(ca)?);
-    if roots.is_empty() {
-        return Err(match ca {
-            Some(path) => format!("the file {} holds no certificates", path.display()),
-            None => {
-                "the system has no certificates that could be trusted; name a PEM file with `ca`"
-                    .to_owned()
-            }
-        });
-    }
+    roots.add_parsable_certificates(trusted_certificates(file, setting)?);
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|error| format!("TLS: {error}"))?
@@ -33,10 +24,68 @@ pub fn trusting(ca: Option<&Path>) -> Result<Arc<ClientConfig>, String> {
     Ok(Arc::new(config))
 }
 
-fn trusted(ca: Option<&Path>) -> Result<Vec<CertificateDer<'static>>, String> {
-    let Some(path) = ca else {
-        return Ok(rustls_native_certs::load_native_certs().certs);
+/// Returns the certificates of a PEM file, or else those of the system; at least one. `setting`:
+/// the setting that names the file. Reads files, so it blocks.
+///
+/// # Errors
+/// The file cannot be read, or there are no certificates.
+pub fn trusted_certificates(
+    file: Option<&Path>,
+    setting: &str,
+) -> Result<Vec<CertificateDer<'static>>, String> {
+    if let Some(path) = file {
+        return certificates_of(path, setting);
+    }
+    let found = rustls_native_certs::load_native_certs();
+    if !found.certs.is_empty() {
+        return Ok(found.certs);
+    }
+    let why = found
+        .errors
+        .first()
+        .map_or_else(|| "the system has none".to_owned(), ToString::to_string);
+    Err(format!(
+        "no trusted certificates for TLS: {why}; name a PEM file with {setting}"
+    ))
+}
+
+/// Returns the certificates of a PEM file; at least one. `setting`: the setting that names the
+/// file. Blocks.
+///
+/// # Errors
+/// The file cannot be read, or there is no certificate in it.
+pub fn certificates_of(path: &Path, setting: &str) -> Result<Vec<CertificateDer<'static>>, String> {
+    let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    match read {
+        Ok(certificates) if !certificates.is_empty() => Ok(certificates),
+        Ok(_) => Err(unusable_pem(path, setting, &PemError::NoItemsFound)),
+        Err(error) => Err(unusable_pem(path, setting, &error)),
+    }
+}
+
+/// Returns the error text of a PEM file. `setting`: the setting that names the file.
+pub fn unusable_pem(path: &Path, setting: &str, error: &PemError) -> String {
+    let why = match error {
+        PemError::NoItemsFound => "nothing of the kind is in it".to_owned(),
+        other => other.to_string(),
     };
-    let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
-    read.map_err(|error| format!("the PEM file {} cannot be used: {error}", path.display()))
+    format!(
+        "the PEM file {} of {setting} cannot be used: {why}",
+        path.display()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_certificates_is_named_with_its_setting() {
+        let why = |path: &str| trusting(Some(Path::new(path)), "mqtt.ca").unwrap_err();
+        let missing = "the PEM file /absent/ca.pem of mqtt.ca cannot be used: ";
+        assert!(why("/absent/ca.pem").starts_with(missing));
+        let empty =
+            "the PEM file Cargo.toml of mqtt.ca cannot be used: nothing of the kind is in it";
+        assert_eq!(why("Cargo.toml"), empty);
+    }
 }

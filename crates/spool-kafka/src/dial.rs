@@ -24,7 +24,7 @@ impl Ways {
     pub(crate) fn new(address: &Address) -> Result<Self, String> {
         let tls = address
             .tls
-            .then(|| trusting(address.ca.as_deref()).map(TlsConnector::from));
+            .then(|| trusting(address.ca.as_deref(), "`ca`").map(TlsConnector::from));
         Ok(Self {
             tls: tls.transpose()?,
             login: address.login.clone(),

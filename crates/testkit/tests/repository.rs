@@ -159,7 +159,7 @@ fn crates_import_only_what_they_may() {
                 "windrow-idempotency",
                 "windrow-sockets",
             ],
-            "pgwire" | "mysqlwire" => &["windrow-core", "windrow-sockets"],
+            "pgwire" | "mysqlwire" | "databases/common" => &["windrow-core", "windrow-sockets"],
             // Extensions of the HTTP frontend.
             "frontends/arango" | "frontends/influx" | "frontends/status" => {
                 &["windrow-core", "windrow-http"]

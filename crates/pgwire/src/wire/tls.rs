@@ -6,21 +6,22 @@
 mod binding;
 
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
 use rustls::crypto::{CryptoProvider, ring};
-use rustls::pki_types::pem::{Error as PemError, PemObject};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use windrow_core::{Fault, FaultClass};
-use windrow_sockets::{CertificateCheck, CertificateVerifier};
+use windrow_sockets::{
+    CertificateCheck, CertificateVerifier, certificates_of, trusted_certificates, unusable_pem,
+};
 
 use super::entrance::{Entrance, Refusal};
 use super::socket::Socket;
@@ -94,17 +95,17 @@ fn config(
         SslMode::VerifyCa => CertificateCheck::Authority,
         _ => CertificateCheck::Nothing,
     };
-    let trusted = match (check, &options.roots) {
-        (CertificateCheck::Nothing, _) => Vec::new(),
-        (_, Roots::File(path)) => certificates(path, "sslrootcert")?,
-        (_, Roots::System) => system_roots()?,
+    let file = match &options.roots {
+        Roots::File(path) => Some(path.as_path()),
+        Roots::System => None,
+    };
+    let trusted = match check {
+        CertificateCheck::Nothing => Vec::new(),
+        _ => trusted_certificates(file, "the URL's sslrootcert").map_err(Fault::invalid)?,
     };
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(trusted.iter().cloned());
-    let pinned = match &options.roots {
-        Roots::File(_) => trusted,
-        Roots::System => Vec::new(),
-    };
+    let pinned = if file.is_some() { trusted } else { Vec::new() };
     let verifier = CertificateVerifier::new(check, roots, pinned, provider, unproven);
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
@@ -114,47 +115,12 @@ fn config(
     let Some((certificate, key)) = &options.identity else {
         return Ok(builder.with_no_client_auth());
     };
-    let chain = certificates(certificate, "sslcert")?;
-    let key =
-        PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable("sslkey", key, &error))?;
+    let chain = certificates_of(certificate, "the URL's sslcert").map_err(Fault::invalid)?;
+    let key = PrivateKeyDer::from_pem_file(key)
+        .map_err(|error| Fault::invalid(unusable_pem(key, "the URL's sslkey", &error)))?;
     builder
         .with_client_auth_cert(chain, key)
         .map_err(|error| Fault::invalid(format!("sslcert and sslkey do not fit: {error}")))
-}
-
-fn certificates(path: &Path, parameter: &str) -> Result<Vec<CertificateDer<'static>>, Fault> {
-    let certificates: Vec<_> = CertificateDer::pem_file_iter(path)
-        .and_then(Iterator::collect)
-        .map_err(|error| unreadable(parameter, path, &error))?;
-    if certificates.is_empty() {
-        return Err(unreadable(parameter, path, &PemError::NoItemsFound));
-    }
-    Ok(certificates)
-}
-
-fn unreadable(parameter: &str, path: &Path, error: &PemError) -> Fault {
-    let why = match error {
-        PemError::NoItemsFound => "nothing of the kind is in it".to_owned(),
-        other => other.to_string(),
-    };
-    Fault::invalid(format!(
-        "the PEM file {} of the URL's {parameter} cannot be used: {why}",
-        path.display()
-    ))
-}
-
-fn system_roots() -> Result<Vec<CertificateDer<'static>>, Fault> {
-    let found = rustls_native_certs::load_native_certs();
-    if !found.certs.is_empty() {
-        return Ok(found.certs);
-    }
-    let why = found
-        .errors
-        .first()
-        .map_or_else(|| "the system has none".to_owned(), ToString::to_string);
-    Err(Fault::invalid(format!(
-        "no trusted certificates for the URL's sslmode: {why}; name a PEM file with sslrootcert"
-    )))
 }
 
 fn server_name(entrance: &Entrance<'_>) -> Result<ServerName<'static>, Fault> {

@@ -155,7 +155,7 @@ fn broker(url: &str, written: &super::file::MqttSection) -> anyhow::Result<Broke
     let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
     let name = decoded(url.username());
     let password = url.password().map(decoded).unwrap_or_default();
-    let tls = encrypted.then(|| windrow_sockets::trusting(written.ca.as_deref()));
+    let tls = encrypted.then(|| windrow_sockets::trusting(written.ca.as_deref(), "mqtt.ca"));
     Ok(Broker {
         host: host
             .context("it names no host")?
