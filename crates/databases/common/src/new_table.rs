@@ -3,6 +3,7 @@
 use windrow_core::{Key, Name, Op, Shape, Value};
 
 use super::infer::SeenColumns;
+use super::quote::{push_ident, push_idents};
 
 /// A column that every row has and that nobody named as the key.
 const ID: &str = "id";
@@ -60,5 +61,23 @@ impl NewTable {
                 .any(|s| s.name.eq_ignore_ascii_case(name))
         };
         wanted.filter(|name| !has(name))
+    }
+
+    /// Appends the end of a CREATE TABLE that quotes names as PostgreSQL does: the column for the
+    /// moment of each row, of this type, and the primary key.
+    pub fn push_end(&self, sql: &mut String, seen_columns: &SeenColumns, moment_type: &str) {
+        if let Some(moment) = self.moment_column(seen_columns) {
+            sql.push_str(", ");
+            push_ident(sql, moment);
+            sql.push(' ');
+            sql.push_str(moment_type);
+        }
+        let primary = self.primary(seen_columns);
+        if !primary.is_empty() {
+            sql.push_str(", PRIMARY KEY (");
+            push_idents(sql, &primary);
+            sql.push(')');
+        }
+        sql.push(')');
     }
 }

@@ -6,7 +6,7 @@
 use windrow_core::{Name, Shape, TableName, Value};
 use windrow_database::infer::{Kind, SeenColumn, SeenColumns};
 use windrow_database::new_table::NewTable;
-use windrow_database::quote::{push_ident, push_idents, push_table};
+use windrow_database::quote::{push_ident, push_table};
 
 use super::table::Facts;
 
@@ -86,18 +86,8 @@ fn creation(table: &str, columns: &[(&SeenColumn, &'static str)], demand: &Deman
         sql.push(' ');
         sql.push_str(type_name);
     }
-    if let Some(moment) = demand.new.moment_column(&demand.seen_columns) {
-        sql.push_str(", ");
-        push_ident(&mut sql, moment);
-        sql.push_str(" TIMESTAMP WITH TIME ZONE DEFAULT CURRENT_TIMESTAMP");
-    }
-    let primary = demand.new.primary(&demand.seen_columns);
-    if !primary.is_empty() {
-        sql.push_str(", PRIMARY KEY (");
-        push_idents(&mut sql, &primary);
-        sql.push(')');
-    }
-    sql.push(')');
+    let moment = "TIMESTAMP WITH TIME ZONE DEFAULT CURRENT_TIMESTAMP";
+    demand.new.push_end(&mut sql, &demand.seen_columns, moment);
     sql
 }
 

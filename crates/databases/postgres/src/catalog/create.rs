@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use windrow_core::{Fault, Holds, Name, TableName};
 use windrow_database::demand::Demand;
 use windrow_database::infer;
-use windrow_database::quote::{push_ident, push_idents, push_table};
+use windrow_database::quote::{push_ident, push_table};
 
 use super::column::{Column, Kind, oid};
 use super::schema;
@@ -198,18 +198,8 @@ fn creation(name: &TableName, demand: &Demand, dialect: &Dialect) -> Vec<String>
             comments.push(comment(&table, &seen.name));
         }
     }
-    if let Some(moment) = demand.new.moment_column(&demand.seen_columns) {
-        sql.push_str(", ");
-        push_ident(&mut sql, moment);
-        sql.push_str(" timestamptz DEFAULT now()");
-    }
-    let primary = demand.new.primary(&demand.seen_columns);
-    if !primary.is_empty() {
-        sql.push_str(", PRIMARY KEY (");
-        push_idents(&mut sql, &primary);
-        sql.push(')');
-    }
-    sql.push(')');
+    let moment = "timestamptz DEFAULT now()";
+    demand.new.push_end(&mut sql, &demand.seen_columns, moment);
     if !dialect.alters {
         comments.clear();
     }
