@@ -1,11 +1,12 @@
 //! Entries that the table of dead letters does not take, in files.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use windrow_core::{Fault, FaultClass};
+use windrow_spool::files::write_all;
+use windrow_spool::{Files as _, RealFiles};
 
 /// Puts the bytes of an entry into a file of a folder, which is made if it is not there. Gives the
 /// file's path once both are durable. Where that was done before, it is found out and left.
@@ -27,9 +28,9 @@ pub(crate) async fn put(
 
 fn write(folder: &Path, name: &str, entry: &[u8]) -> io::Result<PathBuf> {
     let folder = std::path::absolute(folder)?;
-    make_directory(&folder)?;
+    RealFiles.make_directory(&folder)?;
     if let Some(above) = folder.parent() {
-        sync_directory(above)?;
+        RealFiles.sync_directory(above)?;
     }
     let path = folder.join(name);
     match std::fs::read(&path) {
@@ -42,15 +43,18 @@ fn write(folder: &Path, name: &str, entry: &[u8]) -> io::Result<PathBuf> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
             // Only what is whole and durable gets the name.
             let unfinished = folder.join(format!("{name}.new"));
-            let mut file = private(OpenOptions::new().write(true).create(true).truncate(true))
-                .open(&unfinished)?;
-            file.write_all(entry)?;
-            file.sync_all()?;
-            std::fs::rename(&unfinished, &path)?;
+            match RealFiles.remove(&unfinished) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+                _ => {}
+            }
+            let file = RealFiles.create(&unfinished)?;
+            write_all(&*file, entry, 0)?;
+            file.sync()?;
+            RealFiles.rename(&unfinished, &path)?;
         }
         Err(e) => return Err(e),
     }
-    sync_directory(&folder)?;
+    RealFiles.sync_directory(&folder)?;
     Ok(path)
 }
 
@@ -62,47 +66,6 @@ fn fault(path: &Path, e: &io::Error) -> Fault {
     };
     let message = format!("the file {} cannot be written: {e}", path.display());
     Fault::new(FaultClass::Unavailable, code, message)
-}
-
-fn make_directory(folder: &Path) -> io::Result<()> {
-    match private_directory(folder) {
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        other => other,
-    }
-}
-
-/// For nobody but the user that Windrow runs as, like the spool itself.
-#[cfg(unix)]
-fn private_directory(folder: &Path) -> io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt as _;
-
-    std::fs::DirBuilder::new().mode(0o700).create(folder)
-}
-
-#[cfg(not(unix))]
-fn private_directory(folder: &Path) -> io::Result<()> {
-    std::fs::create_dir(folder)
-}
-
-#[cfg(unix)]
-fn private(options: &mut OpenOptions) -> &mut OpenOptions {
-    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600)
-}
-
-#[cfg(not(unix))]
-fn private(options: &mut OpenOptions) -> &mut OpenOptions {
-    options
-}
-
-#[cfg(unix)]
-fn sync_directory(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
-}
-
-/// Directories cannot be synced here; the file system's own journal keeps names in order.
-#[cfg(not(unix))]
-fn sync_directory(_: &Path) -> io::Result<()> {
-    Ok(())
 }
 
 #[cfg(test)]

@@ -125,8 +125,11 @@ pub trait FileHandle: Debug + Send + Sync {
     fn sync(&self) -> io::Result<()>;
 }
 
-/// Writes all of the bytes, in as many turns as it takes.
-pub(crate) fn write_all(file: &dyn FileHandle, mut bytes: &[u8], mut at: u64) -> io::Result<()> {
+/// Writes all of the bytes, in as many turns as it takes. Blocks.
+///
+/// # Errors
+/// As [`FileHandle::write_at`]; a part of the bytes may be written then.
+pub fn write_all(file: &dyn FileHandle, mut bytes: &[u8], mut at: u64) -> io::Result<()> {
     while !bytes.is_empty() {
         let taken = match file.write_at(bytes, at) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
