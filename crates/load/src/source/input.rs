@@ -32,7 +32,6 @@ pub(super) struct RawInput {
     /// to back.
     pub(super) file: Option<File>,
     read: Arc<AtomicU64>,
-    size: Option<u64>,
 }
 
 /// A reader that counts bytes.
@@ -143,7 +142,7 @@ impl RawInput {
     pub(super) fn open(path: &str, head: usize) -> Result<Self, SourceFault> {
         let head = head.max(HEAD);
         if path == "-" {
-            return Self::unpacked("standard input", io::stdin(), (None, None), head);
+            return Self::unpacked("standard input", io::stdin(), None, head);
         }
         let io = |error| SourceFault::Io {
             name: path.into(),
@@ -157,12 +156,11 @@ impl RawInput {
                 "is a folder; name the files in it",
             )));
         }
-        let size = about.is_file().then_some(about.len());
-        let again = match size {
-            Some(_) => Some(file.try_clone().map_err(io)?),
-            None => None,
+        let again = match about.is_file() {
+            true => Some(file.try_clone().map_err(io)?),
+            false => None,
         };
-        Self::unpacked(path, file, (again, size), head)
+        Self::unpacked(path, file, again, head)
     }
 
     /// Takes any reader, for tests.
@@ -177,13 +175,13 @@ impl RawInput {
         name: &str,
         reader: impl Read + Send + 'static,
     ) -> Result<Self, SourceFault> {
-        Self::unpacked(name, reader, (None, None), HEAD)
+        Self::unpacked(name, reader, None, HEAD)
     }
 
     fn unpacked(
         name: &str,
         reader: impl Read + Send + 'static,
-        (file, size): (Option<File>, Option<u64>),
+        file: Option<File>,
         head: usize,
     ) -> Result<Self, SourceFault> {
         let read = Arc::new(AtomicU64::new(0));
@@ -197,7 +195,6 @@ impl RawInput {
             head: Vec::new(),
             file,
             read,
-            size,
         };
         input.peek(head)?;
         let packing = Packing::of(&input.head);
@@ -270,10 +267,6 @@ impl RawInput {
 
     pub(super) fn read_bytes(&self) -> u64 {
         self.read.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn all_bytes(&self) -> Option<u64> {
-        self.size
     }
 
     pub(super) fn form(&self, reason: impl Into<String>) -> SourceFault {

@@ -50,6 +50,8 @@ pub(super) struct Parquet {
     record: u64,
     /// Of the whole file.
     rows: u64,
+    /// The size of the file.
+    bytes: u64,
     line: RowText,
 }
 
@@ -87,6 +89,7 @@ impl Parquet {
                 "Parquet is read from its end: it has to be a file, unpacked, and not standard input or an archive",
             ));
         };
+        let bytes = file.metadata().map_or(0, |about| about.len());
         let file = calmly(|| SerializedFileReader::new(file))
             .map_err(|error| input.form(damaged(&error)))?;
         let schema = file.metadata().file_metadata().schema_descr();
@@ -109,6 +112,7 @@ impl Parquet {
             chosen: (0..names.len()).collect(),
             means: Vec::new(),
             rows: u64::try_from(rows).unwrap_or_default(),
+            bytes,
             input,
             file,
             names,
@@ -385,7 +389,7 @@ impl Source for Parquet {
     }
 
     fn read_bytes(&self) -> u64 {
-        let all = u128::from(self.input.all_bytes().unwrap_or_default());
+        let all = u128::from(self.bytes);
         let bytes = all * u128::from(self.record.min(self.rows)) / u128::from(self.rows.max(1));
         u64::try_from(bytes).unwrap_or(u64::MAX)
     }
