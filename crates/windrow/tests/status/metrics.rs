@@ -12,7 +12,7 @@ const NOT_STARTED: [&str; 2] = ["windrow_mysql_", "windrow_mqtt_"];
 /// Type and labels of a metric.
 type MetricForm = (String, BTreeSet<String>);
 
-/// What the page says, by the metric's name: a line "- `name{label,label}`, histogram: meaning".
+/// The page's metrics by name: each has a line "- `name{label,label}`, histogram: meaning".
 fn documented() -> BTreeMap<String, MetricForm> {
     let lines = PAGE
         .lines()
