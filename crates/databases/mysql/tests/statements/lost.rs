@@ -40,10 +40,10 @@ async fn what_was_sent_and_never_answered_is_unknown_only_if_it_may_be_committed
     let url = server.create_database().unwrap();
     sql(&url, "create table t (id int primary key, a int)").unwrap();
     let (mut target, login) = login(&url, &[]);
-    let relay = Relay::start(target.port, &[b"never sent"], true).await;
+    let relay = Relay::start(target.port, COMMITS, true).await;
     target.port = relay.port;
     let sink = ClientSink::new(target, login, &Default::default());
-    for (count, is_unknown) in [(1, true), (8, false)] {
+    for count in [1, 8] {
         let put = describe(&sink, insert("t", &["id", "a"])).await;
         let call = |n: i32| unit(text(&put, &[&n.to_string(), "1"]));
         let mut executor = sink.connect(Purpose::Batches).await.unwrap();
@@ -54,6 +54,7 @@ async fn what_was_sent_and_never_answered_is_unknown_only_if_it_may_be_committed
         let units: Vec<Unit> = (0..count).map(|n| call(100 * count + 50 + n)).collect();
         server.pause().unwrap();
         let before = relay.passed.load(Ordering::SeqCst);
+        relay.has_word.store(false, Ordering::SeqCst);
         let task = tokio::spawn(async move { executor.execute(&units).await });
         eventually("the statements are sent", || {
             relay.passed.load(Ordering::SeqCst) > before
@@ -63,6 +64,8 @@ async fn what_was_sent_and_never_answered_is_unknown_only_if_it_may_be_committed
         server.kill9().unwrap();
         let report = task.await.unwrap();
         assert!(!report.usable);
+        // A slow server seems to be far away: its batches commit with their statements.
+        let is_unknown = count == 1 || relay.has_word.load(Ordering::SeqCst);
         for verdict in report.verdicts {
             match verdict {
                 Verdict::Final(Err(failed)) if is_unknown => {

@@ -8,10 +8,13 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Mutex;
 
 /// A relay on a port of its own.
+#[derive(Clone)]
 pub(crate) struct Relay {
     pub(crate) port: u16,
     /// True if the next connection that sends one of the words is broken.
     pub(crate) breaks: Arc<AtomicBool>,
+    /// True once one of the words goes to the server.
+    pub(crate) has_word: Arc<AtomicBool>,
     /// Bytes of clients that have gone to the server.
     pub(crate) passed: Arc<AtomicUsize>,
 }
@@ -26,32 +29,24 @@ impl Relay {
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let breaks = Arc::new(AtomicBool::new(false));
-        let flag = Arc::clone(&breaks);
-        let passed = Arc::<AtomicUsize>::default();
-        let counter = Arc::clone(&passed);
+        let relay = Self {
+            port,
+            breaks: Arc::default(),
+            has_word: Arc::default(),
+            passed: Arc::default(),
+        };
+        let started = relay.clone();
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let server = TcpStream::connect(("127.0.0.1", server)).await.unwrap();
-                let state = (Arc::clone(&flag), Arc::clone(&counter));
-                tokio::spawn(pass(client, server, words, forwards, state));
+                tokio::spawn(pass(client, server, words, forwards, relay.clone()));
             }
         });
-        Self {
-            port,
-            breaks,
-            passed,
-        }
+        started
     }
 }
 
-async fn pass(
-    client: TcpStream,
-    server: TcpStream,
-    words: &[&[u8]],
-    forwards: bool,
-    (breaks, passed): (Arc<AtomicBool>, Arc<AtomicUsize>),
-) {
+async fn pass(client: TcpStream, server: TcpStream, words: &[&[u8]], forwards: bool, relay: Relay) {
     let (mut from_client, mut to_client) = client.into_split();
     let (from_server, mut to_server) = server.into_split();
     let from_server = Arc::new(Mutex::new(from_server));
@@ -63,7 +58,7 @@ async fn pass(
     while let Ok(count @ 1..) = from_client.read(&mut piece).await {
         let has = |word: &&[u8]| piece[..count].windows(word.len()).any(|part| part == *word);
         let has_word = words.iter().any(has);
-        if has_word && breaks.load(Ordering::SeqCst) {
+        if has_word && relay.breaks.load(Ordering::SeqCst) {
             back.abort();
             drop(back.await);
             drop(from_client);
@@ -75,7 +70,8 @@ async fn pass(
             }
             return;
         }
+        relay.has_word.fetch_or(has_word, Ordering::SeqCst);
         to_server.write_all(&piece[..count]).await.unwrap();
-        passed.fetch_add(count, Ordering::SeqCst);
+        relay.passed.fetch_add(count, Ordering::SeqCst);
     }
 }
