@@ -6,13 +6,26 @@ use std::process::Command;
 
 use super::pulse;
 
-/// The command line of this program, as it can be repeated from the repository.
+/// Returns the command line of this program, as it can be repeated from the repository.
 pub(super) fn command() -> String {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments = without_report(std::env::args().skip(1));
     format!(
         "cargo run --release -p windrow-bench -- {}",
         arguments.join(" ")
     )
+}
+
+/// Removes the folder of the report, which changes no figure.
+fn without_report(arguments: impl Iterator<Item = String>) -> Vec<String> {
+    let mut is_folder = false;
+    arguments
+        .filter(|argument| {
+            let is_report = argument == "--report";
+            let stays = !is_folder && !is_report && !argument.starts_with("--report=");
+            is_folder = is_report;
+            stays
+        })
+        .collect()
 }
 
 /// The machine and the software.
@@ -76,4 +89,21 @@ fn first_line(command: &mut Command) -> String {
     };
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     text.lines().next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_names_no_folder() {
+        for line in [
+            "--report /a/b load --to sqlite",
+            "--report=/a/b load --to sqlite",
+            "load --report /a/b --to sqlite",
+        ] {
+            let arguments = line.split(' ').map(str::to_owned);
+            assert_eq!(without_report(arguments), ["load", "--to", "sqlite"]);
+        }
+    }
 }
