@@ -1,7 +1,7 @@
 //! Advice for operators: what to do about each reason for which writes are not joined.
 //!
-//! The consoles and the status page show it beside the reason, unless the reason brings advice of
-//! its own. Reasons are the phrases of [`Apart`](crate::Apart) and of the SQL readers.
+//! The consoles and the status page show it beside the reason, unless the reason has advice of its
+//! own. Reasons are the phrases of [`Apart`](crate::Apart) and of the SQL readers.
 
 /// The advice for statements that are never joined: all but the writes of one row.
 const NO_WRITE: &str = "nothing: only INSERT, UPDATE and DELETE of one row, or of listed rows, are joined; the server executes all else";

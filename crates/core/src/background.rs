@@ -1,9 +1,9 @@
 //! The connection of a source in the background: the drain, a replica's applier, a comparison.
 //!
-//! The only owner of executors besides a lane. A lane opens a lost connection again by itself and
-//! runs its units over any of them; a source in the background must know of each break, because
+//! Besides a lane, only this type owns an executor. A lane reopens a lost connection by itself and
+//! runs its units over any connection. A source in the background must know of each break, because
 //! another connection may lead to a database that has lost its last commits. So the connection is
-//! opened only when the source says so, is dropped when it breaks, and nothing is tried again here.
+//! opened only when the source asks for it, is dropped when it breaks, and nothing is retried here.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ impl BackgroundConnection {
         self.executor.is_some()
     }
 
-    /// Opens the connection; one that is open stays. Cancel safe.
+    /// Opens the connection, unless it is open. Cancel safe.
     ///
     /// # Errors
     /// As [`Sink::connect`](crate::Sink::connect).
@@ -44,7 +44,7 @@ impl BackgroundConnection {
     }
 
     /// Executes units as one batch. If the connection breaks, or the future is dropped before its
-    /// end, the connection is not open afterwards. Not cancel safe: outcomes stay unknown then.
+    /// end, the connection is closed. Not cancel safe: outcomes stay unknown then.
     pub async fn execute(&mut self, units: &[Unit]) -> Report {
         let Some(mut executor) = self.executor.take() else {
             let lost = Fault::unavailable("the connection was lost; nothing was written");
@@ -57,7 +57,7 @@ impl BackgroundConnection {
         report
     }
 
-    /// Drops the connection, which may be in the middle of something.
+    /// Drops the connection, whatever it is doing.
     pub fn discard(&mut self) {
         self.executor = None;
     }

@@ -1,8 +1,8 @@
 //! The port to Windrow's own tables in a user's database: their names, and a session on them.
 //!
 //! `windrow-bookkeeping` creates, upgrades, reads and cleans the tables through this port; a
-//! database fills it with its texts and its way to run them. All that Windrow writes into the
-//! tables are ordinary [`Write`](crate::Write)s.
+//! database implements it with the texts of its statements and its way to run them. What Windrow
+//! writes into the tables is an ordinary [`Write`](crate::Write).
 
 use std::time::Duration;
 
@@ -37,15 +37,15 @@ pub const PROGRESS: &str = "windrow_progress";
 pub const IDEMPOTENCY: &str = "windrow_idempotency";
 
 /// The table of batches that were taken out of the source for another database, and whose markers
-/// may still be there. It lies in the database of the source. Its columns: `batch` (text, its key)
-/// and `moved_at` (when, in UTC).
+/// may still exist. It is in the database of the source. Columns: `batch` (text, the key) and
+/// `moved_at` (time in UTC).
 pub const BATCHES: &str = "windrow_batches";
 
 /// The table of markers, in the destination of a move from another database. Columns: `move` and
 /// `key` (which together are unique), `batch`; see `windrow_bookkeeping::Marker`.
 pub const MARKERS: &str = "windrow_moved";
 
-/// A table of Windrow's own that is created when it is first needed.
+/// One of Windrow's own tables, which is created when it is first needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OwnTable {
     /// [`PROGRESS`].
@@ -63,7 +63,7 @@ pub enum OwnTable {
 }
 
 impl OwnTable {
-    /// All of them.
+    /// All of the tables.
     pub const ALL: [Self; 6] = [
         Self::Progress,
         Self::Rejected,
@@ -95,10 +95,9 @@ pub enum OwnStatement<'a> {
     RenameMovedAt,
     /// Adds the column `entry` to [`REJECTED`].
     AddEntry,
-    /// Returns a row if the database finds the markers of a batch without reading others.
+    /// Returns a row if the database has an index by which it finds the markers of a batch.
     FindMarkerIndex,
-    /// Changes [`MARKERS`], as an earlier version has created it, so that the markers of a batch
-    /// are found without reading others.
+    /// Adds that index to [`MARKERS`], which an earlier version has created without it.
     IndexMarkers,
     /// Runs a text that every database understands. It reads rows if it begins with `SELECT`.
     Plain(&'a str),
@@ -118,14 +117,13 @@ pub enum OwnStatement<'a> {
         most: usize,
     },
     /// Reads [`Span::first`](crate::Span::first) and [`Span::end`](crate::Span::end) of all marks
-    /// of a load, in the order of the first. Portions of the load that are still being written are
-    /// waited for, as far as the database can do that.
+    /// of a load, in the order of the first. Waits for portions of the load that are still being
+    /// written, if the database can do that.
     ReadMarks {
         /// The name of the load.
         load: &'a str,
     },
-    /// Puts a mark in the place of all marks of its load that lie within it, as a whole or not at
-    /// all.
+    /// Replaces all marks of a load that lie within this one by it, in one transaction.
     MergeMarks(&'a Mark),
 }
 

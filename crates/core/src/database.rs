@@ -49,7 +49,7 @@ pub trait Database: Sink {
         self.ping().await
     }
 
-    /// Returns the role's rights to write; `None` if the database does not tell them. Writes
+    /// Returns the role's rights to write; `None` if the database does not report them. Writes
     /// nothing. Cancel safe.
     ///
     /// # Errors
@@ -70,7 +70,7 @@ pub trait Database: Sink {
     }
 
     /// Returns the port through which a move takes rows from a queue table; `None` if the database
-    /// cannot do that.
+    /// has none.
     fn moves(&self) -> Option<Arc<dyn Moves>> {
         None
     }

@@ -1,5 +1,5 @@
-//! Why a write failed: one neutral vocabulary over the databases' own codes, classified where the
-//! fault arose.
+//! The reason why a write failed: one vocabulary for all databases. The class is chosen where the
+//! fault arises.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,39 +8,37 @@ use std::fmt;
 /// if the write may be tried again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FaultClass {
-    /// The request itself makes no sense (a bad name, a key of the wrong size, an option that is
-    /// not there).
+    /// The request itself makes no sense: a bad name, a key of the wrong size, an unknown option.
     Invalid,
     /// A value does not fit its column: wrong type, out of range, too long, a bad encoding.
     Value,
-    /// A key is there already.
+    /// A key exists already.
     Unique,
-    /// A foreign key has no match, or a row is still referred to.
+    /// A foreign key has no match, or other rows still refer to the row.
     ForeignKey,
-    /// A column that must have a value has none.
+    /// A NOT NULL column has no value.
     NotNull,
     /// A check or exclusion constraint, or a trigger, refused the row.
     Check,
-    /// The table is not there.
+    /// The table does not exist.
     NoTable,
-    /// The column is not there, or no unique key over the columns that a write names as its key.
+    /// The column does not exist, or the columns that a write names as its key have no unique key.
     NoColumn,
-    /// The role may not do this.
+    /// The role lacks a privilege.
     Denied,
     /// One of Windrow's own limits is exceeded; the message names it.
     TooLarge,
     /// The memory budget is full. Try again later.
     Overloaded,
-    /// The database cannot be reached, is starting or stopping, or can only be read (25006);
-    /// nothing was written.
+    /// The database cannot be reached, is starting or stopping, or is read-only (25006); nothing
+    /// was written.
     Unavailable,
-    /// Deadlock, serialization failure, lock timeout, busy: rolled back by the database; may be run
-    /// again.
+    /// Deadlock, serialization failure, lock timeout, busy: the database rolled back, and the write
+    /// may run again.
     Conflict,
     /// Unknown outcome: the connection broke while the commit was under way.
     Unknown,
-    /// The client went away before the write left, or Windrow is shutting down; nothing was
-    /// written.
+    /// The client left before the write was sent, or Windrow is shutting down; nothing was written.
     Cancelled,
     /// This database or version cannot do it.
     Unsupported,
@@ -49,7 +47,7 @@ pub enum FaultClass {
 }
 
 impl FaultClass {
-    /// All classes, for metrics that are there from the start.
+    /// All classes, for metrics that are exposed from the start.
     pub const ALL: [Self; 17] = [
         Self::Invalid,
         Self::Value,
@@ -70,7 +68,7 @@ impl FaultClass {
         Self::Other,
     ];
 
-    /// The word used as a metric label.
+    /// Returns the word used as a metric label.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Invalid => "invalid",
@@ -94,7 +92,7 @@ impl FaultClass {
     }
 }
 
-/// Why a write failed, in the database's own words where it has any.
+/// The reason why a write failed, in the database's own words if it has any.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Fault {
     /// The kind.
@@ -104,7 +102,7 @@ pub struct Fault {
     pub code: Cow<'static, str>,
     /// The reason, and the remedy if there is one.
     pub message: Box<str>,
-    /// The rest, which few faults have.
+    /// Further properties, which few faults have.
     more: Option<Box<More>>,
 }
 
@@ -127,7 +125,7 @@ macro_rules! more {
                     self.more.as_ref()?.$name.as_deref()
                 }
 
-                /// Adds it; `None` leaves the fault as it is.
+                /// Adds the property; `None` leaves the fault as it is.
                 #[must_use]
                 pub fn $with(mut self, text: Option<impl Into<Box<str>>>) -> Self {
                     if let Some(text) = text {
@@ -154,7 +152,7 @@ more! {
 }
 
 impl Fault {
-    /// A fault with its code and message.
+    /// Returns a fault with its code and message.
     pub fn new(
         class: FaultClass,
         code: impl Into<Cow<'static, str>>,
@@ -168,39 +166,40 @@ impl Fault {
         }
     }
 
-    /// The request makes no sense (22023).
+    /// Returns the fault of a request that makes no sense (22023).
     pub fn invalid(message: impl Into<Box<str>>) -> Self {
         Self::new(FaultClass::Invalid, "22023", message)
     }
 
-    /// One of Windrow's limits is exceeded (54000); the message must name it.
+    /// Returns the fault of an exceeded limit of Windrow (54000); the message must name the limit.
     pub fn too_large(message: impl Into<Box<str>>) -> Self {
         Self::new(FaultClass::TooLarge, "54000", message)
     }
 
-    /// The database cannot be reached (08001); nothing was written.
+    /// Returns the fault of a database that cannot be reached (08001); nothing was written.
     pub fn unavailable(message: impl Into<Box<str>>) -> Self {
         Self::new(FaultClass::Unavailable, "08001", message)
     }
 
-    /// A fault that leaves open if the write took place (08007).
+    /// Returns the fault of a write of which nobody knows if it took place (08007).
     pub fn unknown(message: impl Into<Box<str>>) -> Self {
         Self::new(FaultClass::Unknown, "08007", message)
     }
 
-    /// The client left, or Windrow is stopping (57014); nothing was written.
+    /// Returns the fault of a client that left, or of Windrow shutting down (57014); nothing was
+    /// written.
     pub fn cancelled(message: impl Into<Box<str>>) -> Self {
         Self::new(FaultClass::Cancelled, "57014", message)
     }
 
-    /// The client has asked for the write to be given up (57014), as PostgreSQL words it; nothing
-    /// was written.
+    /// Returns the fault of a write that its client has cancelled (57014), in PostgreSQL's words;
+    /// nothing was written.
     pub fn called_back() -> Self {
         Self::cancelled("canceling statement due to user request")
     }
 
-    /// The write has taken longer than its client allows (57014), as PostgreSQL words it; nothing
-    /// was written.
+    /// Returns the fault of a write that has taken longer than its statement timeout (57014), in
+    /// PostgreSQL's words; nothing was written.
     pub fn late() -> Self {
         Self::new(
             FaultClass::Other,
@@ -209,30 +208,30 @@ impl Fault {
         )
     }
 
-    /// A defect in Windrow (XX000).
+    /// Returns the fault of a defect in Windrow (XX000).
     pub fn internal(message: impl Into<Box<str>>) -> Self {
         Self::new(FaultClass::Other, "XX000", message)
     }
 
-    /// PostgreSQL's message that the values of a call were taken in.
+    /// PostgreSQL's BindComplete message: the values of a call were accepted.
     pub const BIND_COMPLETE: &[u8] = b"2\0\0\0\x04";
 
-    /// The server's own messages (notices, then ErrorResponse), whole and in PostgreSQL's protocol,
-    /// where it speaks that and an SQL call failed: a frontend of the same protocol passes them
-    /// on as they are. [`Fault::BIND_COMPLETE`] comes first where the call failed behind it;
-    /// without it the values themselves were refused, or the plan.
+    /// Returns the server's own messages (notices, then ErrorResponse) in PostgreSQL's protocol, if
+    /// an SQL call failed on a server that speaks it. A frontend of the same protocol passes them
+    /// on unchanged. They begin with [`Fault::BIND_COMPLETE`] if the call failed after its values
+    /// were accepted; otherwise the values or the plan were refused.
     pub fn verbatim(&self) -> Option<&[u8]> {
         self.more.as_ref()?.verbatim.as_deref()
     }
 
-    /// Adds them.
+    /// Adds the server's own messages.
     #[must_use]
     pub fn with_verbatim(mut self, messages: impl Into<Box<[u8]>>) -> Self {
         self.more.get_or_insert_default().verbatim = Some(messages.into());
         self
     }
 
-    /// Bytes that this fault takes in memory.
+    /// Returns the bytes that the fault takes in memory.
     pub fn bytes(&self) -> usize {
         let more = self.more.as_ref().map_or(0, |m| {
             [&m.detail, &m.hint, &m.constraint, &m.table, &m.column]

@@ -1,7 +1,7 @@
 //! The port between frontends and a lane: a bounded channel of submissions.
 //!
 //! A frontend takes bytes from the [`Budget`], submits units and awaits their outcomes. It never
-//! waits to collect more: that would be a second, hidden batcher.
+//! waits to collect more units: only the lane forms batches.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -22,11 +22,11 @@ use crate::unit::Unit;
 
 pub use crate::source::SourceId;
 
-/// Hints that wait for the lane at most. Each is read at the lane's next turn, so they are many
-/// clients at one moment.
+/// The most hints that wait for the lane. The lane reads them in its next turn, so only many
+/// clients at the same moment reach this number.
 const HINTS: usize = 1024;
 
-/// The frontends' handle of a lane. Cheap to clone.
+/// A frontend's handle of a lane. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Intake {
     lane: mpsc::Sender<Submission>,
@@ -37,8 +37,8 @@ pub struct Intake {
 }
 
 impl Intake {
-    /// A handle and its other end. `capacity` bounds the submissions between them; past it,
-    /// submitting waits.
+    /// Returns a handle and its other end. `capacity` is the number of submissions between them;
+    /// beyond it, submitting waits.
     pub fn channel(budget: Budget, capacity: usize) -> (Self, Arrivals) {
         let (lane, submissions) = mpsc::channel(capacity);
         let (hinter, hints) = mpsc::channel(HINTS);
@@ -52,7 +52,7 @@ impl Intake {
         (intake, Arrivals { submissions, hints })
     }
 
-    /// A handle of the same lane whose units are tried again by another policy than a client's.
+    /// Returns a handle of the same lane whose units are retried by another policy than a client's.
     #[must_use]
     pub fn with_policy(&self, policy: RetryPolicy) -> Self {
         Self {
@@ -61,19 +61,19 @@ impl Intake {
         }
     }
 
-    /// The memory budget that every submission is charged to.
+    /// Returns the memory budget that every submission is charged to.
     pub fn budget(&self) -> &Budget {
         &self.budget
     }
 
-    /// A source that nobody else has.
+    /// Returns a new source.
     pub fn new_source(&self) -> SourceId {
         SourceId(self.sources.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Hands units over. The future ends when the lane has them; what it gives is the future of
-    /// their outcomes. `permit` must cover [`Unit::bytes`] of all of them. Cancel safe: a
-    /// dropped future hands nothing over.
+    /// Submits units. The future ends when the lane has them; its result is the future of their
+    /// outcomes. `permit` must cover [`Unit::bytes`] of all units. Cancel safe: a dropped future
+    /// submits nothing.
     ///
     /// # Errors
     /// [`crate::FaultClass::Cancelled`] once the lane has shut down.
@@ -86,7 +86,7 @@ impl Intake {
         self.submit_traced(source, units, permit, None).await
     }
 
-    /// As [`Intake::submit`], for a request that may be traced.
+    /// Submits units as [`Intake::submit`] does, for a request that may be traced.
     ///
     /// # Errors
     /// As [`Intake::submit`].
@@ -130,43 +130,42 @@ impl Intake {
         Ok(receipt)
     }
 
-    /// Cancels what the source is waiting for: its first unit that is not answered yet; all other
-    /// units stay. One that has not left for the database is answered at once with
-    /// [`crate::FaultClass::Cancelled`] (57014), one that is under way by
-    /// itself is interrupted, and one in a batch with others is answered so where the batch could
-    /// not do it. If nothing is there, nothing happens.
+    /// Cancels the first unanswered unit of a source. If the unit has not left for the database, it
+    /// is answered at once with [`crate::FaultClass::Cancelled`] (57014). If it is under way by
+    /// itself, it is interrupted. If it is in a batch with others, it is answered so unless the
+    /// batch executes it. Without an unanswered unit nothing happens.
     ///
-    /// Never blocks. As with PostgreSQL's own cancel request, success is not promised: while a
-    /// thousand clients leave or cancel at the same moment, one more may not be heard.
+    /// Never blocks. As with PostgreSQL's own cancel request, success is not promised: if a
+    /// thousand clients leave or cancel at the same moment, one more request may be lost.
     pub fn cancel(&self, source: SourceId) {
-        // An error says that the lane has ended or that too many speak at once.
+        // An error means that the lane has ended, or that too many hints wait.
         let hint = Hint::Cancel(source, Instant::now());
         self.hints.try_send(hint).ok();
     }
 
-    /// The source's client has closed its side of the connection. What it has asked for is executed
-    /// all the same, as a server does that has read it; but what waits for a lock, or comes to
-    /// wait for one, is given up and answered with [`crate::FaultClass::Cancelled`]. Never
-    /// blocks, and success is not promised, as with [`Intake::cancel`].
+    /// Reports that the source's client has closed its side of the connection. Its units are
+    /// executed nevertheless, as by a server that has read them. But a unit that waits for a lock,
+    /// now or later, is cancelled and answered with [`crate::FaultClass::Cancelled`]. Never blocks,
+    /// and may be lost as with [`Intake::cancel`].
     pub fn closed(&self, source: SourceId) {
         self.hints.try_send(Hint::Closed(source)).ok();
     }
 
-    /// Lets the lane know that others need connections: it closes those that nothing is under way
-    /// on. Never blocks, and may not be heard while a thousand others speak.
+    /// Asks the lane to close its idle connections, because others need them. Never blocks, and may
+    /// be lost as with [`Intake::cancel`].
     pub fn rest(&self) {
         self.hints.try_send(Hint::Rest).ok();
     }
 
-    /// Reports to the lane if the database has given a sign of life, for what a lane that has
-    /// nothing to do shows of its database. Ignored by a lane that is busy: it knows better. Never
-    /// blocks, and may not be heard while a thousand others speak.
+    /// Reports the result of a probe of the database, so that an idle lane shows the database's
+    /// state. A busy lane ignores the report, because its own connections show more. Never blocks,
+    /// and may be lost as with [`Intake::cancel`].
     pub fn probed(&self, result: Result<(), Fault>) {
         let hint = Hint::Probed(result.err().map(Box::new));
         self.hints.try_send(hint).ok();
     }
 
-    /// One unit, all the way: takes its memory at once or fails, submits it, awaits its outcome.
+    /// Executes one unit: takes its memory or fails at once, submits it, and awaits its outcome.
     ///
     /// # Errors
     /// Those of [`Budget::try_take`] and [`Intake::submit`], and the unit's own.
@@ -179,45 +178,43 @@ impl Intake {
     }
 }
 
-/// The units of a submission. Nearly always one, kept without an allocation.
+/// The units of a submission. Nearly always one, which needs no allocation.
 pub type Units = SmallVec<[Unit; 1]>;
 
-/// Units that one source hands over at once, to be answered at once.
+/// Units that one source submits together, and that are answered together.
 #[derive(Debug)]
 pub struct Submission {
     /// The source of the units.
     pub source: SourceId,
     /// The units, in order.
     pub units: Units,
-    /// The memory that the units take. The lane gives it back when all of them are answered.
+    /// The memory of the units. The lane returns it when all of them are answered.
     pub permit: Permit,
-    /// When it was handed over.
+    /// The time of the submission.
     pub arrived: Instant,
-    /// Where the outcomes go, one for each unit, in order.
+    /// The lane's end of the answer: one outcome for each unit, in order.
     pub reply: Reply,
-    /// The time for which the lane tries the units again.
+    /// The policy by which the lane retries the units.
     pub policy: RetryPolicy,
-    /// Where the request is traced: who wants to know what becomes of the units.
+    /// The trace of the request; `None` if it is not traced.
     pub trace: Option<Trace>,
 }
 
-/// The messages of a frontend to a lane besides its submissions, so that nothing waits for the next
-/// flight to end. A stand-in for a lane may leave hints unread.
+/// A message of a frontend to a lane besides submissions. Hints have a channel of their own, so
+/// that they do not wait for the next flight to end. A stand-in for a lane may leave them unread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hint {
-    /// The source wants its first unanswered unit cancelled, unless that is under way, or was
-    /// submitted later than this.
+    /// The client of the source cancels its first unanswered unit, unless that was submitted after
+    /// this time.
     Cancel(SourceId, Instant),
-    /// The source's client has closed its side: what it has asked for is still executed, but waits
-    /// for no lock any more.
+    /// The client of the source has closed its side of the connection: its units are still
+    /// executed, but none waits for a lock.
     Closed(SourceId),
-    /// The source does not wait for all of its submissions any more
-    /// ([`Reply::is_abandoned`]).
+    /// The source no longer waits for all of its submissions ([`Reply::is_abandoned`]).
     Left(SourceId),
-    /// Others need connections: those that nothing is under way on had better be closed.
+    /// Others need connections: the lane should close its idle ones.
     Rest,
-    /// The database was asked for a sign of life while the lane had nothing to do. The fault, if
-    /// it gave none.
+    /// The result of a probe while the lane was idle: the fault, or `None` for a sign of life.
     Probed(Option<Box<Fault>>),
 }
 
@@ -226,23 +223,23 @@ pub enum Hint {
 pub struct Arrivals {
     /// The submitted units.
     pub submissions: mpsc::Receiver<Submission>,
-    /// The hints about units that are given up. A hint may be read before the submission that it is
-    /// about: read all submissions that are there when a hint was read before you follow it.
+    /// The hints. A hint may be read before the submission that it is about: read all submissions
+    /// that are there when a hint was read, before acting on it.
     pub hints: mpsc::Receiver<Hint>,
 }
 
 impl Arrivals {
-    /// The next submission; `None` once all intakes are gone. Cancel safe.
+    /// Receives the next submission; `None` once all intakes are dropped. Cancel safe.
     pub async fn recv(&mut self) -> Option<Submission> {
         self.submissions.recv().await
     }
 
-    /// Several at once, as [`mpsc::Receiver::recv_many`]. Cancel safe.
+    /// Receives several submissions, as [`mpsc::Receiver::recv_many`]. Cancel safe.
     pub async fn recv_many(&mut self, into: &mut Vec<Submission>, limit: usize) -> usize {
         self.submissions.recv_many(into, limit).await
     }
 
-    /// The next submission, if it is there already.
+    /// Receives the next submission if there is one already.
     ///
     /// # Errors
     /// As [`mpsc::Receiver::try_recv`].
@@ -250,7 +247,7 @@ impl Arrivals {
         self.submissions.try_recv()
     }
 
-    /// Lets nothing more in. What is in already can still be received.
+    /// Accepts no more submissions. Those already in the channel can still be received.
     pub fn close(&mut self) {
         self.submissions.close();
     }
@@ -272,13 +269,13 @@ impl Reply {
         self.is_shared = true;
     }
 
-    /// Answers. An answer that nobody waits for any more is dropped.
+    /// Sends the outcomes. They are dropped if the client no longer waits.
     pub fn send(self, outcomes: impl Into<Outcomes>) {
-        // An error only says that the client has left.
+        // An error only means that the client has left.
         drop(self.sender.send((outcomes.into(), self.is_shared)));
     }
 
-    /// True once the client has left; its units that are not under way yet are to be taken out.
+    /// True once the client has left; then its units that are not under way should be dropped.
     pub fn is_abandoned(&self) -> bool {
         self.sender.is_closed()
     }
@@ -286,7 +283,8 @@ impl Reply {
 
 /// The frontend's end of an answer: a future of one outcome for each unit, in order.
 ///
-/// Dropping it takes those units out that are not under way yet; the others may still take place.
+/// If the receipt is dropped, units that are not under way are dropped; others may still be
+/// executed.
 #[must_use = "dropping a receipt takes the units out of the queue"]
 #[derive(Debug)]
 pub struct Receipt {
@@ -294,7 +292,7 @@ pub struct Receipt {
     source: SourceId,
     units: usize,
     is_shared: bool,
-    /// Where to say that nobody waits any more; `None` once the answer is there.
+    /// The channel that reports a dropped receipt; `None` once the answer has arrived.
     hints: Option<Arc<mpsc::Sender<Hint>>>,
 }
 
@@ -315,12 +313,12 @@ fn pair(source: SourceId, units: usize, hints: &Arc<mpsc::Sender<Hint>>) -> (Rep
 }
 
 impl Receipt {
-    /// Drops it without a word: the lane never had its units.
+    /// Drops the receipt without a hint: the lane never had its units.
     fn forget(mut self) {
         self.hints = None;
     }
 
-    /// True if the outcomes are there, and one of them came from a batch with units of another
+    /// True if the outcomes have arrived, and one of them came from a batch with units of another
     /// source.
     pub fn is_shared(&self) -> bool {
         self.is_shared
@@ -345,11 +343,11 @@ impl Future for Receipt {
 impl Drop for Receipt {
     fn drop(&mut self) {
         let Some(hints) = &self.hints else { return };
-        // Closed before the hint is sent: the lane that reads it finds the units abandoned.
+        // Closed before the hint is sent, so that the lane that reads the hint finds the units
+        // abandoned.
         self.reply.close();
         if self.reply.try_recv().is_err() {
-            // A hint that is not heard costs only time: the units are taken out before the next
-            // flight.
+            // A lost hint only costs time: the units are dropped before the next flight.
             hints.try_send(Hint::Left(self.source)).ok();
         }
     }

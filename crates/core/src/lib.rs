@@ -6,8 +6,8 @@
 //! | --- | --- |
 //! | [`name`] | table and column names as the client wrote them |
 //! | [`value`] | one value, exact, not yet converted to a column's type |
-//! | [`shape`] | a statement with its values lifted out |
-//! | [`write`](mod@write) | a shape and one row of values, or the values of an SQL client's call |
+//! | [`shape`] | a statement without its values |
+//! | [`write`](mod@write) | a shape with one row of values, or an SQL client's call |
 //! | [`sql`] | writes of SQL clients: statements and the values of their calls |
 //! | [`apart`] | the reason why a write is not joined with others |
 //! | [`advice`](mod@advice) | what an operator can do about such a reason |
@@ -33,7 +33,7 @@
 //! | [`fault`] | the reason of a failure, classified where it arose |
 //! | [`retry`] | how a failed write may be tried again, and how long to wait before that |
 //! | [`calendar`] | days of the calendar, and their numbers |
-//! | [`secret`] | what is shown nowhere |
+//! | [`secret`] | passwords and tokens, which are never shown |
 //! | [`limits`] | limits that a user may set: rows, bytes, flights, memory, waiting time |
 //!
 //! All other crates may import this one; it imports none of them.

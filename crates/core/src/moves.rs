@@ -177,18 +177,18 @@ pub trait Moves: Send + Sync + 'static {
     /// nothing. Cancel safe.
     ///
     /// # Errors
-    /// What the database says, for example of the filter.
+    /// The error of the database, for example of the filter.
     async fn survey(
         &self,
         plan: &MovePlan,
         most: usize,
     ) -> Result<Vec<(Option<Box<str>>, u64)>, Fault>;
 
-    /// Creates the tables of [`MovePlan::own_tables`] unless they exist. Safe to run at the same
-    /// time elsewhere. Cancel safe.
+    /// Creates the tables of [`MovePlan::own_tables`] unless they exist. Several processes may do
+    /// that at the same time. Cancel safe.
     ///
     /// # Errors
-    /// What the database says.
+    /// The error of the database.
     async fn prepare(&self, plan: &MovePlan) -> Result<(), Fault>;
 
     /// Opens a mover. Cancel safe.
@@ -222,90 +222,88 @@ pub trait News: Send {
 /// One connection that moves rows.
 ///
 /// No method is cancel safe: a mover whose future was dropped half-way must be dropped, which rolls
-/// back. An error of the classes [`FaultClass::Unavailable`],
-/// [`FaultClass::Conflict`] and [`FaultClass::Unknown`] ends the transaction and the
-/// mover: it is dropped, and a new one goes on. Nothing is lost or doubled then, whether or not the
-/// commit took place.
+/// back. An error of the classes [`FaultClass::Unavailable`], [`FaultClass::Conflict`] and
+/// [`FaultClass::Unknown`] ends the transaction; drop the mover and go on with a new one. No row is
+/// lost or moved twice then, whether or not the commit took place.
 #[async_trait]
 pub trait Mover: Send {
-    /// A whole batch in one transaction, for plans without a route: locks up to `rows` rows, brings
-    /// them to `to`, deletes them and commits.
+    /// Moves a whole batch in one transaction, for plans without a route: locks up to `rows` rows,
+    /// writes them to `to`, deletes them and commits.
     ///
     /// # Errors
-    /// What the database says; nothing was moved then, no transaction is open, and the coordinator
-    /// looks for the row by [`Mover::pick`] and [`Mover::transfer`]. It is an error too if not
-    /// every row came to the destination.
+    /// The error of the database, or not every row arrived at the destination. Then nothing was
+    /// moved and no transaction is open; the coordinator finds the refused row by [`Mover::pick`]
+    /// and [`Mover::transfer`].
     async fn sweep(&mut self, rows: usize, to: &Destination) -> Result<Swept, Fault>;
 
-    /// Begins a transaction, and locks rows that meet the plan's filter and that nobody else holds,
-    /// in the order of the key. None: there are no others, and no transaction is open.
+    /// Begins a transaction, and locks rows that meet the plan's filter and that no other session
+    /// has locked, in the order of the key. If there are none, no transaction is open.
     ///
     /// # Errors
-    /// What the database says; no transaction is open then.
+    /// The error of the database; no transaction is open then.
     async fn pick(&mut self, most: PickMost) -> Result<Vec<Picked>, Fault>;
 
-    /// Looks a destination up, and makes it like the source if it is not there and `create` says
-    /// so: with the source's columns, defaults, indexes and constraints, but without what must
-    /// not be shared (generators of numbers). Called within the transaction or before it; the rows
-    /// that are picked stay locked. Whether what was made stays if the transaction is rolled back
-    /// is left to the database.
+    /// Looks up a destination. If it does not exist and `create` is true, creates it like the
+    /// source: with the source's columns, defaults, indexes and constraints, but without what must
+    /// not be shared (sequences). May be called in the transaction or before it; picked rows stay
+    /// locked. The database decides if a created table survives a rollback.
     ///
     /// # Errors
-    /// [`FaultClass::NoTable`]; [`FaultClass::NoColumn`] if it lacks columns, and
-    /// [`FaultClass::NotNull`] if it requires others; the message names them
-    /// ([`Destination::new`]); [`FaultClass::Invalid`] if it is the source itself; what
-    /// the database says when it is made. The transaction is as it was before.
+    /// [`FaultClass::NoTable`]; [`FaultClass::NoColumn`] if columns are missing, and
+    /// [`FaultClass::NotNull`] if others are required; the message names them
+    /// ([`Destination::new`]); [`FaultClass::Invalid`] if it is the source itself; the database's
+    /// error when it is created. The transaction is as it was before.
     async fn open(&mut self, table: &TableName, create: bool) -> Result<Destination, Fault>;
 
-    /// Brings picked rows to their destinations and deletes them from the source. All parts or
-    /// none. Constraints that are checked at the commit are checked here as far as the database
-    /// allows.
+    /// Writes picked rows to their destinations and deletes them from the source: all parts or
+    /// none. Constraints that are checked at the commit are checked here if the database can do
+    /// that.
     ///
     /// # Errors
-    /// [`Refused`]; the transaction is as it was before the call. It is an error too if a part
-    /// brings fewer rows to its destination than it has: a trigger or a rule leaves them out
+    /// [`Refused`]; the transaction is as it was before the call. A part for which fewer rows
+    /// arrive, because a trigger or a rule left some out, is an error too
     /// ([`TableFacts::left_out`]).
     async fn transfer(&mut self, parts: &[Part<'_>]) -> Result<(), Refused>;
 
-    /// Deletes picked rows from the source: they have been written elsewhere. All of them or none.
+    /// Deletes picked rows that were written elsewhere from the source: all of them or none.
     ///
     /// # Errors
-    /// What the database says; also if one of them was not deleted.
+    /// The error of the database, or a row was not deleted.
     async fn delete(&mut self, rows: &[usize]) -> Result<(), Fault>;
 
-    /// Deletes picked rows from the source and puts them into [`REJECTED`]. All of them or none.
+    /// Deletes picked rows from the source and puts them into [`REJECTED`]: all of them or none.
     ///
     /// # Errors
-    /// What the database says; also if one of them was not deleted.
+    /// The error of the database, or a row was not deleted.
     async fn reject(&mut self, rows: &[Rejected<'_>]) -> Result<(), Fault>;
 
-    /// Runs a statement on a table of Windrow's own beside the source, within the transaction if
-    /// there is one, or else in one of its own. Every database understands the text, which reads
+    /// Runs a statement on one of Windrow's own tables in the source's database, in the transaction
+    /// if there is one, otherwise in one of its own. Every database understands the text. It reads
     /// rows if it begins with `SELECT`.
     ///
     /// # Errors
-    /// What the database says.
+    /// The error of the database.
     async fn run(&mut self, sql: &str) -> Result<OwnAnswer, Fault>;
 
     /// Commits the changes since [`Mover::pick`] and unlocks the rows.
     ///
     /// # Errors
-    /// What the database says; the transaction has ended, or [`Mover::retreat`] or
-    /// [`Mover::rollback`] is to be called.
+    /// The error of the database. Call [`Mover::retreat`] or [`Mover::rollback`] then, unless the
+    /// transaction has ended.
     async fn commit(&mut self) -> Result<(), Fault>;
 
-    /// After a commit that failed for what was written: goes back to where [`Mover::pick`] left the
-    /// transaction, its rows still locked. False: the transaction has ended, for the database
-    /// keeps none whose commit fails.
+    /// Returns to the state after [`Mover::pick`], with its rows still locked, after a commit that
+    /// failed because of what was written. Returns false if the transaction has ended, because the
+    /// database keeps none whose commit fails.
     ///
     /// # Errors
-    /// What the database says.
+    /// The error of the database.
     async fn retreat(&mut self) -> Result<bool, Fault> {
         Ok(false)
     }
 
-    /// Rolls back the changes since [`Mover::pick`] and unlocks the rows. Without a transaction it
-    /// does nothing.
+    /// Rolls back the changes since [`Mover::pick`] and unlocks the rows. Does nothing without a
+    /// transaction.
     ///
     /// # Errors
     /// The connection is lost: the database rolls back.
@@ -314,7 +312,7 @@ pub trait Mover: Send {
     /// Returns true if a row meets the plan's filter, locked or not. Called outside a transaction.
     ///
     /// # Errors
-    /// What the database says.
+    /// The error of the database.
     async fn left(&mut self) -> Result<bool, Fault>;
 
     /// Closes the connection in an orderly way. Dropping a mover instead rolls back.

@@ -1,6 +1,6 @@
 //! Names of tables and columns, exactly as the client wrote them.
 //!
-//! A name is never SQL: only a sink's one quoting function turns it into an identifier.
+//! A name is never SQL by itself: only a sink's quoting function makes it an identifier.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,27 +10,26 @@ use crate::fault::{Fault, FaultClass};
 /// A column or schema name, cheap to clone. Case is kept.
 pub type Name = Arc<str>;
 
-/// The longest name accepted, in bytes. PostgreSQL truncates at 63, MySQL refuses past 64
-/// characters; a longer name can only be a mistake or an attack.
+/// The longest accepted name, in bytes. PostgreSQL truncates at 63 bytes and MySQL refuses more
+/// than 64 characters, so a longer name is a mistake or an attack.
 pub const MAX_NAME_BYTES: usize = 255;
 
 /// A table, optionally with the schema (or attached database) that holds it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TableName {
-    /// The schema, where the client named one.
+    /// The schema, if the client named one.
     pub schema: Option<Name>,
-    /// The table itself.
+    /// The name of the table.
     pub table: Name,
 }
 
 impl TableName {
-    /// Reads `table` or `schema.table`. A part in double quotes is taken as it stands, with `""`
-    /// for a quote (`"a.b"` is one name); an unquoted part is taken verbatim too, its case is
-    /// not folded.
+    /// Parses `table` or `schema.table`. A part in double quotes is taken literally, with `""` for
+    /// a quote (`"a.b"` is one name). The case of an unquoted part is not folded either.
     ///
     /// # Errors
-    /// [`FaultClass::Invalid`] if a part is empty, longer than [`MAX_NAME_BYTES`], holds a NUL
-    /// character, if a quote is not closed, or if there are more than two parts.
+    /// [`FaultClass::Invalid`] if a part is empty, is longer than [`MAX_NAME_BYTES`] or contains a
+    /// NUL, if a quote is not closed, or if there are more than two parts.
     pub fn parse(text: &str) -> Result<Self, Fault> {
         let mut parts = split(text)?;
         let (table, schema) = (parts.pop(), parts.pop());
@@ -46,7 +45,7 @@ impl TableName {
         }
     }
 
-    /// A table without a schema. The name is taken as it is.
+    /// Returns a table without a schema. The name is not parsed.
     pub fn bare(table: impl Into<Name>) -> Self {
         Self {
             schema: None,
@@ -67,7 +66,7 @@ impl fmt::Display for TableName {
 /// Checks a column name.
 ///
 /// # Errors
-/// [`FaultClass::Invalid`] if it is empty, too long or holds a NUL character.
+/// [`FaultClass::Invalid`] if it is empty, too long or contains a NUL character.
 pub fn check_column(name: &str) -> Result<(), Fault> {
     check(name, name)
 }

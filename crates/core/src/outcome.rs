@@ -1,4 +1,4 @@
-//! The outcome of a unit: exactly the one that it would have had alone.
+//! The outcome of a unit, which is exactly the one that it would have had alone.
 
 use std::sync::Arc;
 
@@ -58,8 +58,8 @@ pub struct Extra {
     /// The last value that the call took from a sequence: what `lastval()` and `currval()` answer
     /// afterwards.
     pub generated: Option<Generated>,
-    /// The types that the call turned out to have, where it was parsed at its use
-    /// ([`crate::SqlCall::fresh`]) and they are other than those of its statement.
+    /// The actual types of the call, if it was parsed at its use ([`crate::SqlCall::fresh`]) and
+    /// they differ from those of its statement.
     pub signature: Option<Arc<Signature>>,
 }
 

@@ -1,4 +1,4 @@
-//! Rows as JSON texts: what a dead letter keeps of a row, and how a move names one.
+//! Rows as JSON texts: the form in which dead letters keep a row, and in which a move names one.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,15 +6,16 @@ use base64::engine::general_purpose::STANDARD;
 use crate::name::Name;
 use crate::value::Value;
 
-/// JSON that is nested deeper than this is kept as a text. MariaDB reads 32 levels at most, and a
-/// dead letter adds one; what no database could take would be a row that cannot even be put aside.
+/// The nesting depth beyond which JSON is kept as a text. MariaDB reads at most 32 levels, and a
+/// dead letter adds one. A row that no database accepts could not even become a dead letter.
 const MOST_LEVELS: usize = 24;
 
-/// The one member of the object that stands for a text which is not UTF-8: its bytes, as
-/// hexadecimal digits.
+/// The only member of the object that stands for a text that is not UTF-8: its bytes, in
+/// hexadecimal.
 pub const UNREADABLE: &str = "windrow_bytes";
 
-/// The one member of the row of a dead letter that is a message and no row: its text.
+/// The only member of a dead letter's row if the dead letter is a message instead of a row: its
+/// text.
 pub const MESSAGE: &str = "windrow_message";
 
 /// Returns the object that stands for a text that is not UTF-8, with its bytes.
@@ -25,14 +26,14 @@ pub fn unreadable(bytes: &[u8]) -> Value {
     Value::Json(json.into())
 }
 
-/// True of what [`unreadable`] made.
+/// True for an object that [`unreadable`] has returned.
 pub fn is_unreadable(json: &str) -> bool {
     let inner = json.trim().strip_prefix('{').unwrap_or_default();
     let behind = inner.trim_start().strip_prefix('"').unwrap_or_default();
     behind.starts_with(&format!("{UNREADABLE}\""))
 }
 
-/// An array of values.
+/// Returns an array of values.
 pub fn array<'v>(values: impl IntoIterator<Item = &'v Value>) -> String {
     let mut json = String::from("[");
     for (place, value) in values.into_iter().enumerate() {
@@ -66,7 +67,7 @@ pub fn push_typed(json: &mut String, value: &Value) {
     }
 }
 
-/// Appends an object that says what a text stands for.
+/// Appends an object that describes a text.
 pub fn push_member(json: &mut String, kind: &str, text: &str) {
     json.push_str("{\"");
     json.push_str(kind);
@@ -75,7 +76,7 @@ pub fn push_member(json: &mut String, kind: &str, text: &str) {
     json.push('}');
 }
 
-/// An object of columns and their values.
+/// Returns an object of columns and their values.
 pub fn object<'v>(fields: impl IntoIterator<Item = (&'v Name, &'v Value)>) -> String {
     let mut json = String::from("{");
     for (place, (name, value)) in fields.into_iter().enumerate() {
@@ -125,7 +126,7 @@ fn levels(json: &str) -> usize {
 }
 
 fn push_text(json: &mut String, text: &str) {
-    // A text can always be written.
+    // A text can always be serialized.
     json.push_str(&serde_json::to_string(text).unwrap_or_default());
 }
 

@@ -1,7 +1,8 @@
-//! Trying again: what a fault says of another attempt, and how long to wait before it.
+//! Retries: whether a failed write may be tried again, and how long to wait before that.
 //!
-//! The one place that decides. Lanes and everything else that writes act on [`Fault::retry`]: each
-//! knows how long it may wait, none looks at codes by itself.
+//! Lanes and all other writers decide by [`Fault::retry`] and not by codes; each knows by itself
+//! how long it may wait. Only an executor also reads its own database's codes, while a batch is
+//! under way.
 
 mod background;
 mod backoff;
@@ -16,29 +17,29 @@ use crate::fault::{Fault, FaultClass};
 /// The way in which a failed write may be tried again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {
-    /// Not at all: the write, its table or its role is the reason, and would be again.
+    /// Not at all: the write, its table or its role is the cause, and would be again.
     Never,
     /// Soon, a few times: the database undid the write in favour of another transaction, which has
-    /// usually ended by then (a deadlock, a serialization failure, an object in use). If the write
+    /// usually ended soon (a deadlock, a serialization failure, an object in use). If the write
     /// fails so again and again by itself, its own triggers are the reason.
     Soon,
-    /// For as long as another session may hold a lock. The number of attempts says nothing.
+    /// For as long as another session may hold a lock. The number of attempts does not matter.
     AfterLock,
-    /// Once the database can be reached, accepts writes and has room.
+    /// Once the database can be reached, accepts writes and has free resources.
     WhenBack,
-    /// With fewer rows at a time: the statement ran into a time limit. If the write does so by
-    /// itself, the client alone would have had the same answer.
+    /// With fewer rows at a time: the statement exceeded a time limit. If a write does so by
+    /// itself, it would have done so without Windrow.
     Smaller,
-    /// Once an operator has mended the machine or its files. A client is answered with the fault;
+    /// Once an operator has repaired the machine or its files. A client is answered with the fault;
     /// a source that must not lose the write waits.
     AfterRepair,
-    /// Only after finding out if it was written.
+    /// Only after finding out whether it was written.
     OutcomeUnknown,
 }
 
 impl Retry {
-    /// Judges a class that says by itself how a write may be tried again; `None` if the write, its
-    /// table or its role may be the reason.
+    /// Returns what a class alone says about a retry; `None` if the write, its table or its role
+    /// may be the cause.
     fn of_class(class: FaultClass, code: &str) -> Option<Self> {
         match class {
             FaultClass::Unknown => Some(Self::OutcomeUnknown),
@@ -62,17 +63,17 @@ impl Retry {
         }
     }
 
-    /// Judges a code whose class says nothing of another attempt. A database that reports it in a
-    /// class of its own, such as "denied", means the same by it.
+    /// Returns what a code says about a retry if its class says nothing. Some databases report such
+    /// a code in another class, such as "denied".
     fn of_code(code: &str) -> Self {
         match code {
             TIMED_OUT => Self::Smaller,
             // A standby, or a primary that has just become one: another server may take the write.
             "25006" => Self::WhenBack,
-            // Data or an index that cannot be read.
+            // Data or an index that is damaged.
             "XX001" | "XX002" => Self::AfterRepair,
             _ => match code.get(..2) {
-                // Too little of a resource; an operator's doing; an error of the system.
+                // Insufficient resources; intervention of an operator; an error of the system.
                 Some("53" | "57" | "58") => Self::AfterRepair,
                 _ => Self::Never,
             },
@@ -80,10 +81,10 @@ impl Retry {
     }
 }
 
-/// Another session holds a lock: on rows, or in SQLite on the file.
+/// SQLSTATE of a lock held by another session: on rows, or in SQLite on the file.
 const LOCKED: &str = "55P03";
 
-/// The statement took longer than its role may, or was cancelled.
+/// SQLSTATE of a statement that exceeded its timeout, or was cancelled.
 const TIMED_OUT: &str = "57014";
 
 impl Fault {
@@ -92,13 +93,13 @@ impl Fault {
         Retry::of_class(self.class, &self.code).unwrap_or_else(|| Retry::of_code(&self.code))
     }
 
-    /// True if the write has the fault by itself, in any batch.
+    /// True if the fault is the write's own, in any batch.
     pub fn is_own(&self) -> bool {
         Retry::of_class(self.class, &self.code).is_none()
     }
 
-    /// True if it is certain that nothing was written, and the same write may succeed without
-    /// anybody mending anything.
+    /// True if the write was certainly not executed and may succeed when tried again, without any
+    /// repair.
     pub fn may_retry(&self) -> bool {
         matches!(
             self.retry(),
@@ -106,8 +107,9 @@ impl Fault {
         )
     }
 
-    /// True if the write itself may be the reason although others mostly are, as where a trigger
-    /// raises the same conflict each time, or always takes too long. Never true of locks.
+    /// True if the write itself may be the cause, although usually other transactions are: a
+    /// trigger may raise the same conflict each time, or always take too long. Never true for
+    /// locks.
     pub fn may_be_of_write(&self) -> bool {
         matches!(self.retry(), Retry::Soon | Retry::Smaller)
     }

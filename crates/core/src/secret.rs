@@ -1,5 +1,4 @@
-//! Secrets, which must not be shown: passwords, tokens, verifiers, and URLs that may hold one of
-//! them.
+//! Secrets, which are never shown: passwords, tokens, verifiers, and URLs that may contain one.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -8,24 +7,24 @@ use std::str::FromStr;
 
 use subtle::ConstantTimeEq;
 
-/// A text that neither `Debug` nor `Display` shows, and that nothing writes down: a value of it can
-/// stand in settings, in errors and in logs. Only [`Secret::reveal`] gives it out.
+/// A text that neither `Debug` nor `Display` shows, so it may be part of settings, errors and
+/// logged values. Only [`Secret::reveal`] returns it.
 #[derive(Clone, Default)]
 pub struct Secret(Box<str>);
 
 impl Secret {
-    /// Returns the text itself, for a login. The text belongs in no message.
+    /// Returns the text, for a login. It must not be part of any message.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// True where it holds nothing.
+    /// True if the text is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Takes as long for any two texts of the same length.
+/// Compares in constant time for texts of the same length.
 impl PartialEq for Secret {
     fn eq(&self, other: &Self) -> bool {
         self.0.as_bytes().ct_eq(other.0.as_bytes()).into()
@@ -78,8 +77,8 @@ impl FromStr for Secret {
     }
 }
 
-/// The name of a URL's parameter as it may be shown: as it stands where it is a word. Anything else
-/// may be a part of a password whose special characters were not encoded.
+/// Returns the name of a URL's parameter for a message: unchanged if it is a word. Anything else
+/// may be part of a password whose special characters were not encoded.
 pub fn shown_parameter(name: &str) -> String {
     let is_word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
     if !name.is_empty() && name.bytes().all(is_word) {

@@ -1,4 +1,4 @@
-//! A statement with its values lifted out. Writes of one shape can become one statement.
+//! A statement without its values. Writes of one shape can become one statement.
 
 use std::fmt;
 use std::hash::{BuildHasher, Hash, Hasher};
@@ -8,18 +8,18 @@ use crate::name::{Name, TableName};
 /// The operation of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Op {
-    /// A row is added; with [`OnConflict::Ignore`] or [`OnConflict::Update`], an upsert.
+    /// Adds a row; with [`OnConflict::Ignore`] or [`OnConflict::Update`], an upsert.
     Insert,
-    /// The row with a key gets new values.
+    /// Changes the row with a key.
     Update,
-    /// The row with a key goes.
+    /// Deletes the row with a key.
     Delete,
-    /// The row with a key is read.
+    /// Reads the row with a key.
     Get,
 }
 
 impl Op {
-    /// The word used in metrics and messages.
+    /// Returns the word used in metrics and messages.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Insert => "insert",
@@ -30,7 +30,7 @@ impl Op {
     }
 }
 
-/// The reaction of an insert to a key that exists.
+/// The reaction of an insert to a key that exists already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OnConflict {
     /// The write fails with a unique violation.
@@ -38,32 +38,31 @@ pub enum OnConflict {
     Error,
     /// Nothing happens, zero rows are reported.
     Ignore,
-    /// The row that is there takes the new values of all columns that are named and not part of the
-    /// key.
+    /// The existing row gets the new values of all columns that are named and not part of the key.
     Update,
 }
 
-/// The columns that a write finds its row (or, for an upsert, its conflict) by.
+/// The columns by which a write finds its row, or an upsert its conflict.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Key {
-    /// The table's own primary key, whatever its columns are, in their order in that key.
+    /// The table's primary key, with its columns in their order in that key.
     #[default]
     Primary,
-    /// Columns named by the client: of an upsert exactly those of a unique key; of an update,
-    /// delete or read those of a unique key, and maybe more. None of an insert say that its rows
-    /// have no key: a table that is created for it gets no primary key.
+    /// Columns named by the client. For an upsert they are exactly those of a unique key; for an
+    /// update, delete or read those of a unique key and perhaps more. An insert without any says
+    /// that its rows have no key: a table that is created for it gets no primary key.
     Columns(Box<[Name]>),
 }
 
-/// The columns that a write gives back.
+/// The columns that a write returns.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Returning {
-    /// None; only the row count is answered.
+    /// None: only the row count.
     #[default]
     Nothing,
-    /// Every column of the table, in its order.
+    /// All columns of the table, in its order.
     All,
-    /// The named ones.
+    /// These columns.
     Columns(Box<[Name]>),
 }
 
@@ -72,24 +71,24 @@ pub enum Returning {
 pub struct ShapeParts {
     /// The operation.
     pub op: Op,
-    /// Where.
+    /// The table.
     pub table: TableName,
-    /// The columns that get values: of the new row (insert), or those that change (update). Empty
-    /// for delete and get.
+    /// The columns that get values: those of the new row (insert), or those that change (update).
+    /// Empty for delete and get.
     pub columns: Box<[Name]>,
-    /// The key: which row (update, delete, get), or what counts as a conflict (insert with ignore
-    /// or update).
+    /// The key by which the write finds its row (update, delete, get) or its conflict (insert with
+    /// ignore or update).
     pub key: Key,
-    /// For inserts.
+    /// The reaction of an insert to a key that exists already.
     pub on_conflict: OnConflict,
     /// The returned columns. [`Op::Get`] needs [`Returning::All`] or named columns.
     pub returning: Returning,
 }
 
-/// A statement with its values lifted out. Shared by `Arc` and compared by a hash made once.
+/// A statement without its values. Shared by `Arc` and compared by a hash that is computed once.
 ///
-/// The row of a write of this shape holds the values of [`ShapeParts::columns`], and behind them,
-/// for update, delete and get, the values of the key's columns in the key's order.
+/// A row of this shape has the values of [`ShapeParts::columns`], followed, for update, delete and
+/// get, by the values of the key's columns in the key's order.
 pub struct Shape {
     parts: ShapeParts,
     spelled: bool,
@@ -102,10 +101,9 @@ impl Shape {
         Self::seal(parts, false)
     }
 
-    /// Seals the parts of a shape whose key values are texts as a path spells them. A typed column
-    /// reads its text as it reads any other; where a column takes values of any type, the
-    /// spelling says what is meant: a number, `true` and `false` as JSON writes them, a text in
-    /// quotation marks, else the text as it stands.
+    /// Seals the parts of a shape whose key values are texts as in a URL's path. A typed column
+    /// reads such a text as it reads any other. A column for values of any type reads its spelling:
+    /// a number, `true` and `false` as in JSON, a text in quotation marks, or else the text itself.
     pub fn spelled(parts: ShapeParts) -> Self {
         Self::seal(parts, true)
     }
@@ -124,13 +122,13 @@ impl Shape {
         self.spelled
     }
 
-    /// A hash of the parts, the same for equal shapes within one process.
+    /// Returns a hash of the parts, the same for equal shapes within one process.
     pub fn id(&self) -> u64 {
         self.hash
     }
 
-    /// Returns the plain insert that does the same as an insert that ignores conflicts by the
-    /// primary key, if its table has none. `None` for other shapes.
+    /// Returns the plain insert that does the same as this insert if its table has no primary key:
+    /// this one ignores conflicts by the primary key. `None` for other shapes.
     pub fn without_primary_key(&self) -> Option<Self> {
         let ignores = self.op == Op::Insert && self.on_conflict == OnConflict::Ignore;
         (ignores && self.key == Key::Primary).then(|| {
@@ -141,7 +139,7 @@ impl Shape {
         })
     }
 
-    /// True where the row carries key values behind the column values.
+    /// True if rows have key values after the column values.
     pub fn has_key_values(&self) -> bool {
         self.parts.op != Op::Insert
     }

@@ -6,6 +6,6 @@
 pub struct SourceId(pub u64);
 
 impl SourceId {
-    /// A source of one's own: units that have it follow nobody, not even each other.
+    /// The source of units that depend on no other unit, not even of this source.
     pub const OWN: Self = Self(u64::MAX);
 }

@@ -18,36 +18,36 @@ const APPLY_TIMEOUT: Duration = Duration::from_secs(60);
 /// A spool, as frontends see it.
 #[async_trait]
 pub trait Spooling: Debug + Send + Sync + 'static {
-    /// Takes units as a lane's intake does, and answers each of them with success once it is
-    /// durable in the spool. The outcome itself is not known yet: each write gets the default of
-    /// [`crate::WriteDone`].
+    /// Returns the intake that accepts units as a lane's does. Each unit is answered with success
+    /// once it is durable in the spool. Its real outcome is not known yet: each write gets the
+    /// default of [`crate::WriteDone`].
     fn intake(&self) -> &Intake;
 
-    /// A place behind all that was acknowledged before this is asked.
+    /// Returns the place after all units acknowledged so far.
     fn end(&self) -> SpoolPlace;
 
-    /// True where an entry may be applied more than once, because the database has no transactions:
-    /// only single inserts that ignore or update the row with their key are for the spool then.
+    /// True if an entry may be applied more than once, because the database has no transactions.
+    /// Then the spool accepts only single inserts that ignore or update the row with their key.
     fn repeats(&self) -> bool {
         false
     }
 
-    /// Returns the position that the database has reached, if it is known: for telling clients how
-    /// much is still before them.
+    /// Returns the place that the database has reached, if it is known, so that clients can be
+    /// informed how much is left.
     fn level(&self) -> Option<SpoolPlace> {
         None
     }
 
-    /// Waits until the database has all that stands before a place. Cancel safe.
+    /// Waits until the database has everything before a place. Cancel safe.
     ///
     /// # Errors
-    /// [`crate::FaultClass::Invalid`] for a place of another spool or one that no answer named;
-    /// [`crate::FaultClass::Unavailable`] where nothing more will be applied before the next start.
+    /// [`crate::FaultClass::Invalid`] for a place of another spool, or one that no answer
+    /// contained; [`crate::FaultClass::Unavailable`] if nothing more will be applied before the
+    /// next start.
     async fn applied(&self, place: &SpoolPlace) -> Result<(), Fault>;
 }
 
-/// A place in a spool, in the form that clients get: all of a spool's partitions, each up to a
-/// position.
+/// A place in a spool, as clients get it: a position in each partition of the spool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpoolPlace {
     /// The spool's name.
@@ -134,8 +134,8 @@ impl SpooledWrites {
     }
 }
 
-/// The database is too far behind the spool. Nothing was executed, so the code is not that of an
-/// outcome that is not known.
+/// Returns the fault of a wait during which the database did not reach the place. Nothing was
+/// executed, so the code is not that of an unknown outcome.
 fn behind(spool: &dyn Spooling, place: &SpoolPlace) -> Fault {
     let left = spool.level().map(|level| {
         let pairs = place.positions.iter().zip(&level.positions);

@@ -1,5 +1,5 @@
-//! The way in which the writes of a table share statements and transactions, as far as the sink has
-//! met them: for operators.
+//! The degree to which the writes of a table share statements and transactions, as found by the
+//! sink, for operators.
 
 use crate::apart::Apart;
 use crate::name::TableName;
@@ -9,16 +9,16 @@ use crate::sql::Doubt;
 /// The degree to which a write may share with its neighbours in a batch. Greater is more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Level {
-    /// Nothing: it is a statement and a transaction of its own.
+    /// Nothing: the write is a statement and a transaction of its own.
     Apart,
-    /// A transaction: it is a statement of its own.
+    /// A transaction: the write is a statement of its own.
     Grouped,
     /// A statement.
     Fused,
 }
 
 impl Level {
-    /// The word that operators read.
+    /// Returns the word that operators read.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Apart => "apart",
@@ -33,7 +33,7 @@ impl Level {
 pub struct Standing {
     /// The table, as clients have named it.
     pub table: TableName,
-    /// The writes that this is said of, in the order of [`Op`].
+    /// The operations, in the order of [`Op`].
     pub ops: Box<[Op]>,
     /// The most that they share.
     pub level: Level,
@@ -45,15 +45,15 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// Adds what is said of transactions with INSERTs into the table that was added last.
+    /// Sets [`Standing::kept`] of the entries for INSERT of the table that was added last.
     pub fn add_kept(list: &mut [Self], kept: Result<(), &'static Doubt>) {
         if let Some(last) = list.last_mut() {
             last.kept = Some(kept);
         }
     }
 
-    /// Adds what is said of an operation to a list of many tables: those of a table that fare alike
-    /// stand together.
+    /// Adds an operation on a table to a list of many tables. Operations on one table with the same
+    /// result share an entry.
     pub fn add(list: &mut Vec<Self>, table: &TableName, op: Op, level: Level, why: Option<Apart>) {
         let of_table = list.iter_mut().rev().take_while(|s| s.table == *table);
         let mut same = of_table.filter(|s| s.level == level && s.why == why);

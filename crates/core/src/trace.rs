@@ -1,15 +1,14 @@
-//! Traces: the way of a request to the database, reported to collectors of traces (OpenTelemetry).
+//! Traces: a request's steps up to the database, reported to trace collectors (OpenTelemetry).
 //!
 //! A frontend begins a [`TracedRequest`] if it has a [`Tracer`] and the request is sampled, and
 //! hands its [`Trace`] over with the units. Each part that works on the units notes there what it
-//! did. Without tracing there is no tracer, and no `Trace` anywhere: that costs a look at an
-//! `Option`.
+//! did. Without tracing there is no tracer and no `Trace`, which costs a check of an `Option`.
 //!
-//! A batch serves many requests, so it is nobody's child: its span links to those of its requests,
-//! and theirs to it.
+//! A batch serves many requests, so its span has no parent: it links to the spans of its requests,
+//! and they link to it.
 //!
-//! Spans name tables, counts, times and codes. Never values, and nothing that a client or a
-//! database has worded.
+//! Spans name tables, counts, times and codes. They never contain values, or texts of clients or
+//! databases.
 
 mod batch;
 mod context;

@@ -6,8 +6,8 @@ use crate::shape::Op;
 use crate::source::SourceId;
 use crate::write::Write;
 
-/// The smallest thing that a batch holds or leaves out. Nearly always one write, kept without an
-/// allocation.
+/// The smallest part of a batch, which is executed as a whole. Nearly always one write, which needs
+/// no allocation.
 #[derive(Clone, Debug)]
 pub struct Unit {
     writes: SmallVec<[Write; 1]>,
@@ -16,12 +16,12 @@ pub struct Unit {
     has_long_answer: bool,
 }
 
-/// The memory of a queued unit besides its values: queue entry, reply, outcome. Measured
-/// generously, so that the memory budget errs on the safe side.
+/// The memory of a queued unit besides its values: queue entry, reply, outcome. Rather too large
+/// than too small, for the memory budget.
 pub const UNIT_OVERHEAD: usize = 160;
 
 impl Unit {
-    /// A unit of one write.
+    /// Returns a unit of one write.
     pub fn one(write: Write) -> Self {
         let bytes = UNIT_OVERHEAD + write.bytes();
         Self {
@@ -32,7 +32,7 @@ impl Unit {
         }
     }
 
-    /// A unit of several writes, which succeed or fail together. An empty one succeeds.
+    /// Returns a unit of several writes, which succeed or fail together. An empty unit succeeds.
     pub fn of(writes: impl IntoIterator<Item = Write>) -> Self {
         let writes: SmallVec<[Write; 1]> = writes.into_iter().collect();
         let bytes = UNIT_OVERHEAD + writes.iter().map(Write::bytes).sum::<usize>();
@@ -49,19 +49,19 @@ impl Unit {
         self.writes.iter().map(Write::op)
     }
 
-    /// The writes, in the order in which the client asked for them.
+    /// Returns the writes, in the client's order.
     pub fn writes(&self) -> &[Write] {
         &self.writes
     }
 
-    /// Makes it one of `source`'s. [`crate::Intake::submit`] does so with all that it hands over.
+    /// Sets the source. [`crate::Intake::submit`] does so for all units.
     pub fn hand_over(&mut self, source: SourceId) {
         self.source = source;
     }
 
     /// Returns the source of the unit. Units of one source may rely on each other: the later one
-    /// must neither be executed nor be seen before the earlier one. [`SourceId::OWN`] for a unit
-    /// that was not handed over yet.
+    /// must neither be executed nor be seen before the earlier one. [`SourceId::OWN`] before the
+    /// unit is submitted.
     pub fn source(&self) -> SourceId {
         self.source
     }
@@ -76,12 +76,12 @@ impl Unit {
         self.has_long_answer
     }
 
-    /// Bytes that this unit takes in memory while it waits.
+    /// Returns the bytes that the unit takes in memory while it waits.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Rows that this unit writes, for batch limits: at least one.
+    /// Returns the rows that the unit writes, for batch limits: at least one.
     pub fn rows(&self) -> usize {
         self.writes.len().max(1)
     }

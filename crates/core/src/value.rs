@@ -1,7 +1,7 @@
-//! One value, as exact as the client sent it and not yet converted to a column's type.
+//! One value, exactly as the client sent it and not yet converted to a column's type.
 //!
-//! Converting is the sink's work, against the table's own schema at the time of the flight; so a
-//! value keeps its digits (a number is never put through a float) and its spelling.
+//! The sink converts values by the table's schema at the time of the flight. Until then a value
+//! keeps its digits (a number never becomes a float) and its spelling.
 
 use std::mem::size_of;
 
@@ -11,44 +11,44 @@ pub type Row = Box<[Value]>;
 /// A value in a row.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Value {
-    /// SQL NULL, JSON `null`.
+    /// SQL NULL or JSON `null`.
     Null,
     /// JSON `true` and `false`.
     Bool(bool),
     /// A whole number that fits 64 bits.
     Int(i64),
-    /// Any other number, as its decimal text (`1.50`, `18446744073709551616`, `1e400`).
+    /// Any other number, in decimal (`1.50`, `18446744073709551616`, `1e400`).
     Number(Box<str>),
-    /// Text. Also what stands for every type that JSON has no form of (timestamps, UUIDs, enums,
-    /// intervals ...).
+    /// Text, and values of all types without a form in JSON (timestamps, UUIDs, enums, intervals
+    /// ...).
     Text(Box<str>),
-    /// Binary data. From JSON it arrives as base64 in a [`Value::Text`]; a sink turns it into this
-    /// by the column's type.
+    /// Binary data. JSON contains it as base64 in a [`Value::Text`], which a sink converts by the
+    /// column's type.
     Bytes(Box<[u8]>),
-    /// A JSON array or object, as its text: for json columns, and for array columns of sinks that
-    /// have them.
+    /// A JSON array or object, as its text; for json columns, and for array columns if the database
+    /// has them.
     Json(Box<str>),
 }
 
 impl Value {
-    /// Text from anything that becomes a boxed string.
+    /// Returns a text.
     pub fn text(text: impl Into<Box<str>>) -> Self {
         Self::Text(text.into())
     }
 
-    /// A number from its decimal text: [`Value::Int`] where it is a whole number of 64 bits written
-    /// plainly.
+    /// Returns a number from its decimal text: [`Value::Int`] if it is a plain whole number of 64
+    /// bits.
     pub fn number(digits: &str) -> Self {
-        // `-0` keeps its sign only as text.
+        // Only a text keeps the sign of `-0`.
         match digits.parse::<i64>() {
             Ok(n) if digits != "-0" && !digits.starts_with('+') => Self::Int(n),
             _ => Self::Number(digits.into()),
         }
     }
 
-    /// A field of a format that knows no types, such as CSV: a number where it is written as JSON
-    /// writes numbers (`007` and `+1` are not), or else text. Either keeps its spelling, so a
-    /// column of text takes both the same.
+    /// Returns the value of a field of a format without types, such as CSV: a number if it is
+    /// written as in JSON (`007` and `+1` are not), otherwise text. Both keep the spelling, so a
+    /// text column stores both unchanged.
     pub fn from_field(field: &str) -> Self {
         if is_number(field.as_bytes()) {
             Self::number(field)
@@ -62,7 +62,7 @@ impl Value {
         matches!(self, Self::Null)
     }
 
-    /// Bytes that this value takes in memory, for the memory budget.
+    /// Returns the bytes that the value takes in memory, for the memory budget.
     pub fn bytes(&self) -> usize {
         size_of::<Self>()
             + match self {
@@ -73,7 +73,7 @@ impl Value {
     }
 }
 
-/// True if a text is a number as JSON writes them (RFC 8259, section 6).
+/// True if a text is a JSON number (RFC 8259, section 6).
 pub fn is_number(text: &[u8]) -> bool {
     let digits = |text: &[u8]| text.iter().take_while(|b| b.is_ascii_digit()).count();
     let text = text.strip_prefix(b"-").unwrap_or(text);
@@ -116,8 +116,8 @@ impl From<i64> for Value {
     }
 }
 
-/// The shortest decimal text that reads back as the same float; `NaN` and `Infinity` as PostgreSQL
-/// spells them.
+/// Converts to the shortest decimal text that reads back as the same float; `NaN` and `Infinity` as
+/// PostgreSQL spells them.
 impl From<f64> for Value {
     fn from(v: f64) -> Self {
         if v.is_nan() {

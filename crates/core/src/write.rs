@@ -14,8 +14,8 @@ use crate::value::{Row, Value};
 /// that describes statements makes calls ([`crate::Describer`]), so no other database gets one.
 #[derive(Clone, Debug)]
 pub struct Write {
-    /// The statement without its values. For a call, its table, columns and key as far as the
-    /// client's text names them.
+    /// The statement without its values. For a call: its table, columns and key, if the client's
+    /// text names them.
     pub shape: Arc<Shape>,
     values: WriteValues,
 }

@@ -2,16 +2,16 @@
 
 use crate::name::Name;
 
-/// The value that a column makes of a field of a format without types, such as CSV.
+/// The meaning that a column gives to a field of a format without types, such as CSV.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Means {
-    /// The value that the field looks like: the column is still to be created from its values, or
-    /// may be widened.
+    /// The value that the field looks like: the column will be created from its values, or may be
+    /// widened.
     #[default]
     Looks,
-    /// The text by which the column's type writes its values.
+    /// The column's value in the text form of its type.
     Itself,
-    /// JSON as it stands: a field `"a"` is the text `a`, and a field `a` is no JSON at all.
+    /// JSON as written: a field `"a"` is the text `a`, and a field `a` is not JSON.
     Json,
 }
 
@@ -22,9 +22,9 @@ pub struct LoadColumn {
     pub name: Name,
     /// The column's type, in the database's words.
     pub type_name: Box<str>,
-    /// True if the database computes the values: none can be given.
+    /// True if the database computes the values, so that none can be given.
     pub generated: bool,
-    /// A row that does not name it gets something else than NULL there.
+    /// True if a row that does not name the column gets something other than NULL.
     pub defaults: bool,
     /// The value that the column makes of a field.
     pub means: Means,

@@ -9,8 +9,8 @@ use crate::fault::Fault;
 pub enum Contents<'a> {
     /// Rows that are written all or not at all.
     Rows(&'a Rows),
-    /// Rows of which those that look as though the database would refuse them are left out. A
-    /// wrong guess costs time only: the caller writes the rows that were left out one by one.
+    /// Rows of which those may be left out that the database would probably refuse. A wrong guess
+    /// only costs time: the caller writes the rows that were left out one by one.
     GoodRows(&'a Rows),
     /// Records that the database splits into fields, written all or not at all.
     Csv(CsvText<'a>),

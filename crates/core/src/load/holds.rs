@@ -1,4 +1,4 @@
-//! The kind of values that a column must hold that is created for a file.
+//! The kind of values of a column that is created for a file.
 
 use std::ops::RangeInclusive;
 
@@ -17,7 +17,7 @@ pub enum Holds {
     Float4,
     /// Binary fractions of 64 bits.
     Float8,
-    /// Decimal numbers of so many digits, and how many of them stand behind the point.
+    /// Decimal numbers: the number of digits, and how many of them are after the point.
     Decimal(u8, u8),
     /// Text.
     Text,
@@ -31,14 +31,14 @@ pub enum Holds {
     Time,
     /// Dates with a time of day, of no zone.
     Timestamp,
-    /// The same with a zone.
+    /// Dates with a time of day and a time zone.
     Timestamptz,
     /// UUIDs.
     Uuid,
 }
 
 impl Holds {
-    /// True for dates, times of day and both together.
+    /// True for dates, times of day, and dates with a time of day.
     pub fn is_time(self) -> bool {
         matches!(
             self,
@@ -46,9 +46,9 @@ impl Holds {
         )
     }
 
-    /// Returns the kind of a text in ISO 8601: a date, a time of day, or both, with a zone or
-    /// without. Only texts that every database reads alike: years of four digits, days of the
-    /// calendar, hours below 24, six digits of a second's fraction at most.
+    /// Returns the kind of a text in ISO 8601: a date, a time of day, or both, with a time zone or
+    /// without. Accepts only texts that every database reads the same way: years of four digits,
+    /// existing days, hours below 24, at most six digits of a second's fraction.
     pub fn time(text: &str) -> Option<Self> {
         let mut left = text.as_bytes();
         let date = take_date(&mut left);
@@ -58,7 +58,7 @@ impl Holds {
         if date.is_none() {
             left = text.as_bytes();
             take_time(&mut left)?;
-            // Without seconds it may be anything: hours and minutes, minutes and seconds.
+            // Without seconds the text is ambiguous: hours and minutes, or minutes and seconds.
             return (left.is_empty() && text.len() > 5).then_some(Self::Time);
         }
         take(&mut left, |byte| matches!(byte, b'T' | b' '))?;
@@ -76,7 +76,7 @@ fn take(left: &mut &[u8], wanted: impl Fn(u8) -> bool) -> Option<()> {
     wanted(*first).then(|| *left = rest)
 }
 
-/// A number of so many digits.
+/// Takes a number of this many digits.
 fn number(left: &mut &[u8], digits: usize, range: RangeInclusive<u32>) -> Option<u32> {
     let (number, rest) = left.split_at_checked(digits)?;
     let mut value = 0;

@@ -7,27 +7,27 @@ use crate::name::{Name, TableName};
 use crate::shape::{Key, OnConflict, Op, Returning, Shape, ShapeParts};
 use crate::value::Value;
 
-/// Rows of one file, counted from 0: those from `first` on, up to and without `end`.
+/// Rows of one file, counted from 0: from `first` up to but not including `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span {
-    /// The first of them.
+    /// The first row.
     pub first: u64,
-    /// The first behind them.
+    /// The first row after the span.
     pub end: u64,
 }
 
-/// Says that some rows of a load are done. Written in the transaction that writes them.
+/// A record that some rows of a load are done, written in the transaction that writes the rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// Which load; at most [`Mark::NAME_BYTES`] bytes of ASCII.
+    /// The name of the load; at most [`Mark::NAME_BYTES`] bytes of ASCII.
     pub load: Box<str>,
     /// The rows.
     pub span: Span,
 }
 
 impl Mark {
-    /// The table that holds marks: `load`, `first_row` (its key together), `end_row`. It lies where
-    /// the connection's own tables do.
+    /// The table that holds marks: `load`, `first_row` (its key together), `end_row`. It is in the
+    /// schema of the connection's own tables.
     pub const TABLE: &'static str = "windrow_loads";
     /// The column for [`Mark::load`].
     pub const LOAD: &'static str = "load";
@@ -35,11 +35,10 @@ impl Mark {
     pub const FIRST: &'static str = "first_row";
     /// The column for [`Span::end`].
     pub const END: &'static str = "end_row";
-    /// The most bytes of a load's name: what the table's key can hold everywhere.
+    /// The most bytes of a load's name: the longest key that every database can hold.
     pub const NAME_BYTES: usize = 128;
 
-    /// The shape of a write that makes a mark: for marks that are written together with a row, as
-    /// one unit.
+    /// Returns the shape of a write of a mark. The write is executed in one unit with a row.
     pub fn shape() -> Shape {
         Shape::new(ShapeParts {
             op: Op::Insert,
@@ -54,7 +53,7 @@ impl Mark {
         })
     }
 
-    /// The row of a write of [`Mark::shape`].
+    /// Returns the row of a write of [`Mark::shape`].
     pub fn row(&self) -> [Value; 3] {
         let number = |n: u64| Value::Int(i64::try_from(n).unwrap_or(i64::MAX));
         [
@@ -76,8 +75,8 @@ pub struct Claim<'a> {
 }
 
 impl Claim<'_> {
-    /// The spans that may be marked where some rows, given by their places in order, are left out:
-    /// all that lies between them.
+    /// Returns the spans that may be marked if some rows are left out, given by their positions in
+    /// order: all rows between them.
     pub fn spans(&self, left: &[usize]) -> Vec<Span> {
         let mut spans = Vec::with_capacity(left.len() + 1);
         let mut first = self.mark.span.first;
@@ -100,26 +99,27 @@ impl Claim<'_> {
     }
 }
 
-/// The marks that a database keeps.
+/// Access to the marks in a database.
 #[async_trait]
 pub trait Marks: Send + Sync + 'static {
-    /// Makes the table if it is not there. Safe to run at the same time elsewhere. Cancel safe.
+    /// Creates the table unless it exists. Several processes may do that at the same time. Cancel
+    /// safe.
     ///
     /// # Errors
-    /// What the database says.
+    /// The error of the database.
     async fn prepare(&self) -> Result<(), Fault>;
 
     /// Returns the rows of a load that are done, in the order of [`Span::first`]. Cancel safe.
     ///
     /// # Errors
-    /// What the database says.
+    /// The error of the database.
     async fn read(&self, load: &str) -> Result<Vec<Span>, Fault>;
 
-    /// Puts one mark in the place of all marks of its load that lie within it, in one transaction.
-    /// Cancel safe: it is done or it is not.
+    /// Replaces all marks of its load that lie within a mark by it, in one transaction. Cancel
+    /// safe.
     ///
     /// # Errors
-    /// What the database says.
+    /// The error of the database.
     async fn merge(&self, mark: &Mark) -> Result<(), Fault>;
 
     /// Deletes all marks of a load. Cancel safe.

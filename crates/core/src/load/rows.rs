@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use crate::value::Value;
 
-/// A value as a source gave it.
+/// A value as the source gave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field<'a> {
-    /// No value.
+    /// NULL.
     Null,
-    /// A field of a format that knows no types, such as CSV: what it is, the column decides.
+    /// A field of a format without types, such as CSV: the column decides what it means.
     Plain(&'a str),
-    /// Text, from a format that tells it apart from numbers.
+    /// Text, from a format that distinguishes texts from numbers.
     Text(&'a str),
     /// A number, in decimal.
     Number(&'a str),
@@ -24,7 +24,7 @@ pub enum Field<'a> {
 }
 
 impl Field<'_> {
-    /// The value that a write of this field alone has.
+    /// Returns the value that a write of this field alone would have.
     pub fn value(&self) -> Value {
         match *self {
             Self::Null => Value::Null,
@@ -38,8 +38,8 @@ impl Field<'_> {
     }
 }
 
-/// Rows of the same number of fields. Cleared and filled again, it keeps its memory. A clone shares
-/// it: it costs nothing until one of both is changed.
+/// Rows of the same number of fields. Clearing them keeps their memory. A clone shares the memory
+/// until one of the two is changed.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
     columns: usize,
@@ -51,9 +51,9 @@ struct Packed {
     data: String,
     /// Binary fields, which are not text.
     bytes: Vec<u8>,
-    /// Of each field its kind and where it ends in its buffer.
+    /// The kind of each field, and its end in its buffer.
     ends: Vec<(Kind, u32)>,
-    /// Of each row the line (or record) of the source that it began on, from 1.
+    /// The line (or record) of the source on which each row began, from 1.
     lines: Vec<u64>,
 }
 
@@ -70,14 +70,14 @@ enum Kind {
 }
 
 impl Rows {
-    /// The most bytes of one portion: 1 GiB. [`Rows::push`] refuses a row that would pass it.
+    /// The most bytes of one portion: 1 GiB. [`Rows::push`] refuses a row beyond it.
     pub const MOST_BYTES: usize = 1 << 30;
 
-    /// The capacity of a buffer that is kept when its rows are taken out: more than this is from a
-    /// few rows of great length.
+    /// The capacity of a buffer that is kept when the rows are cleared. A larger one came from a
+    /// few very long rows.
     pub const KEPT_BYTES: usize = 8 << 20;
 
-    /// None, of so many columns.
+    /// Returns no rows, with this number of columns.
     pub fn new(columns: usize) -> Self {
         Self {
             columns,
@@ -85,9 +85,9 @@ impl Rows {
         }
     }
 
-    /// Adds a row. Fields that are missing are NULL, those past the last column are left out: who
-    /// reads a source checks their number. False, and nothing is added, if the portion would
-    /// have more than [`Rows::MOST_BYTES`].
+    /// Adds a row. Missing fields become NULL and surplus fields are ignored: the reader of the
+    /// source checks their number. Returns false without adding the row if the portion would exceed
+    /// [`Rows::MOST_BYTES`].
     pub fn push<'a>(&mut self, line: u64, fields: impl IntoIterator<Item = Field<'a>>) -> bool {
         let packed = Arc::make_mut(&mut self.packed);
         let before = (packed.data.len(), packed.bytes.len(), packed.ends.len());
@@ -109,23 +109,22 @@ impl Rows {
         self.packed.lines.len()
     }
 
-    /// True if there are none.
+    /// True if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.packed.lines.is_empty()
     }
 
-    /// Fields of each row.
+    /// Returns the number of fields in each row.
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// Bytes of all values.
+    /// Returns the bytes of all values.
     pub fn bytes(&self) -> usize {
         self.packed.data.len() + self.packed.bytes.len()
     }
 
-    /// Takes all rows out, and keeps the memory, but for that of rows of great length
-    /// ([`Rows::KEPT_BYTES`]).
+    /// Removes all rows. Keeps the memory, except that of very long rows ([`Rows::KEPT_BYTES`]).
     pub fn clear(&mut self) {
         let Some(packed) = Arc::get_mut(&mut self.packed) else {
             self.packed = Arc::default();
@@ -139,12 +138,12 @@ impl Rows {
         packed.lines.clear();
     }
 
-    /// Of each row the line (or record) of the source that it began on, from 1.
+    /// Returns the line (or record) of the source on which each row began, from 1.
     pub fn lines(&self) -> &[u64] {
         &self.packed.lines
     }
 
-    /// All fields, row by row: those of the first row, those of the second ...
+    /// Returns all fields, row by row.
     pub fn fields(&self) -> Fields<'_> {
         Fields {
             rows: &self.packed,
@@ -154,11 +153,11 @@ impl Rows {
         }
     }
 
-    /// The fields of one row, by its place.
+    /// Returns the fields of one row, by its position.
     pub fn row(&self, row: usize) -> impl Iterator<Item = Field<'_>> {
         let next = row.saturating_mul(self.columns);
         let before = self.packed.ends.get(..next).unwrap_or_default();
-        // Each field tells where its own buffer had come to.
+        // Each field stores the end of its buffer when it was added.
         let end = |is_bytes: bool| {
             let mut before = before.iter().rev();
             let last = before.find(|(kind, _)| (*kind == Kind::Bytes) == is_bytes);
@@ -202,7 +201,7 @@ impl Packed {
             return false;
         }
         if text.len() > Rows::KEPT_BYTES {
-            // To the byte: no second of this length is likely to come.
+            // Exactly: another row of this length is unlikely.
             self.data.reserve_exact(text.len());
         }
         self.data.push_str(text);
@@ -210,7 +209,7 @@ impl Packed {
             Kind::Bytes => self.bytes.len(),
             _ => self.data.len(),
         };
-        // Both buffers are kept below what 32 bits can say.
+        // Both buffers are kept below 4 GiB.
         self.ends
             .push((kind, u32::try_from(end).unwrap_or(u32::MAX)));
         true

@@ -6,7 +6,7 @@ use crate::fault::{Fault, FaultClass};
 use crate::load::Mark;
 use crate::name::{MAX_NAME_BYTES, Name, TableName};
 
-/// Tables that Windrow keeps for itself.
+/// Windrow's own tables.
 const OWN: [&str; 6] = [
     MARKERS,
     REJECTED,
@@ -16,7 +16,7 @@ const OWN: [&str; 6] = [
     IDEMPOTENCY,
 ];
 
-/// True for the name of a table that Windrow keeps for itself, however it is capitalized.
+/// True for the name of one of Windrow's own tables, whatever its case.
 pub fn is_own(table: &str) -> bool {
     OWN.iter().any(|own| table.eq_ignore_ascii_case(own))
 }
@@ -24,33 +24,33 @@ pub fn is_own(table: &str) -> bool {
 /// The properties of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableFacts {
-    /// A text that tells this table apart from all tables of all databases, and stays the same: for
-    /// the names of moves. Never shown.
+    /// A text that identifies this table among all tables of all databases, and never changes. It
+    /// is part of the names of moves and is never shown.
     pub identity: String,
     /// The columns of the table, in their order.
     pub columns: Vec<Name>,
-    /// The columns whose values the database computes from others: these are neither read nor
-    /// written. Identities and serials are no such columns.
+    /// The columns whose values the database computes from others; they are neither read nor
+    /// written. Identities and serials are not among them.
     pub generated: Vec<Name>,
-    /// The columns of its primary key; empty if it has none.
+    /// The columns of the primary key; empty if there is none.
     pub key: Vec<Name>,
-    /// Sets of columns that tell its rows apart: the primary key, and unique indexes (over plain
-    /// columns, without a condition, checked at once) all of whose columns are NOT NULL. A
-    /// move's key must hold one of them.
+    /// Sets of columns that identify a row: the primary key, and unique indexes (over plain
+    /// columns, without a condition, not deferrable) all of whose columns are NOT NULL. A move's
+    /// key must contain one of them.
     pub uniques: Vec<Vec<Name>>,
-    /// The conversions of columns whose values would change otherwise.
+    /// The conversions of columns, where a value would change without one.
     pub takes: Vec<(Name, Takes)>,
-    /// The spelling of the name, in a database that finds the table by other spellings too.
+    /// The exact spelling of the name, in a database that also finds the table by other spellings.
     pub spelled: Option<Name>,
-    /// Columns of the primary key that may be NULL all the same, as SQLite has them.
+    /// Columns of the primary key that may be NULL, which SQLite allows.
     pub nullable: Vec<Name>,
-    /// The columns that every row must be given a value for: NOT NULL, without a default, and
-    /// filled in by nothing else that is known (a generator of numbers, a trigger).
+    /// The columns for which every row needs a value: NOT NULL, without a default, and not known to
+    /// be filled by a sequence or a trigger.
     pub required: Vec<Name>,
-    /// Side effects of deleting its rows: foreign keys of other tables that delete or
-    /// change rows with it, triggers and rules. Each in words.
+    /// Side effects of deleting rows, in words: foreign keys of other tables that then delete or
+    /// change rows, triggers and rules.
     pub effects: Vec<Box<str>>,
-    /// Foreign keys of other tables that keep its rows from being deleted.
+    /// Foreign keys of other tables that prevent rows from being deleted.
     pub referrers: Vec<Referrer>,
 }
 
@@ -58,14 +58,14 @@ pub struct TableFacts {
 /// cannot be deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Referrer {
-    /// The words for the key.
+    /// The description of the key.
     pub words: Box<str>,
-    /// The condition on a row of the table, in the database's SQL: rows refer to it.
+    /// The condition, in the database's SQL, under which rows refer to a row of the table.
     pub condition: Box<str>,
 }
 
 impl Referrer {
-    /// Describes the foreign key `constraint` of a table. `condition`: as [`Referrer::condition`].
+    /// Returns the foreign key `constraint` of a table. `condition`: as [`Referrer::condition`].
     pub fn new(table: &str, constraint: &str, condition: impl Into<Box<str>>) -> Self {
         Self {
             words: format!("foreign key {constraint} of {table}").into(),
@@ -75,18 +75,18 @@ impl Referrer {
 }
 
 impl TableFacts {
-    /// The words for a foreign key, of this table, that deletes or changes rows with those that it
-    /// refers to. `action`: `CASCADE`, `SET NULL` or `SET DEFAULT`.
+    /// Describes a foreign key of this table that deletes or changes its rows together with those
+    /// that they refer to. `action`: `CASCADE`, `SET NULL` or `SET DEFAULT`.
     pub fn effect_of_key(table: &str, constraint: &str, action: &str) -> Box<str> {
         format!("foreign key {constraint} of {table} (ON DELETE {action})").into()
     }
 
-    /// The words for a trigger that fires where rows are deleted.
+    /// Describes a trigger that fires when rows are deleted.
     pub fn effect_of_trigger(table: &str, trigger: &str) -> Box<str> {
         format!("trigger {trigger} of {table} (DELETE)").into()
     }
 
-    /// The columns that can be brought along.
+    /// Returns the columns that are not generated.
     pub fn plain(&self) -> impl Iterator<Item = &Name> {
         self.columns
             .iter()
@@ -99,9 +99,9 @@ impl TableFacts {
         uniques.any(|unique| unique.iter().all(|column| columns.contains(column)))
     }
 
-    /// The columns that name a row for as long as the table has the keys that it has: its primary
-    /// key, or where that may hold NULL or is missing, another set of [`TableFacts::uniques`],
-    /// always the same one. Empty if nothing tells rows apart.
+    /// Returns the columns that name a row in markers: the primary key, or if that is missing or
+    /// may hold NULL, one set of [`TableFacts::uniques`], always the same one. Empty if no columns
+    /// identify a row.
     pub fn naming(&self) -> &[Name] {
         let sure = |unique: &&Vec<Name>| !unique.iter().any(|name| self.nullable.contains(name));
         let uniques = || self.uniques.iter().filter(|unique| !unique.is_empty());
@@ -113,7 +113,7 @@ impl TableFacts {
     /// Checks that rows with these columns have a value for each column that needs one.
     ///
     /// # Errors
-    /// [`FaultClass::NotNull`] if they lack columns that it requires; they are named.
+    /// [`FaultClass::NotNull`] if required columns are missing; the message names them.
     pub fn filled(&self, table: &TableName, columns: &[Name]) -> Result<(), Fault> {
         let required = self.required.iter();
         let empty: Vec<&str> = required
@@ -136,8 +136,8 @@ impl TableFacts {
         .with_column(empty.first().copied()))
     }
 
-    /// Returns the fault for a table of another spelling, in a database that ignores the case of
-    /// letters.
+    /// Returns the fault for a name that differs from the table's only in case, in a database that
+    /// ignores case.
     pub fn otherwise_spelled(table: &TableName, found: &str) -> Fault {
         Fault::new(
             FaultClass::Invalid,
@@ -160,22 +160,22 @@ impl TableFacts {
     }
 }
 
-/// A table that rows are moved to within one database.
+/// A table within the same database to which rows are moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Destination {
-    /// Which.
+    /// The name of the table.
     pub table: TableName,
-    /// The columns that get the values of the source's columns of the same names. Columns that are
-    /// not named here get their defaults, or are generated.
+    /// The columns that get the values of the source's columns of the same names. Other columns get
+    /// their defaults, or are generated.
     pub columns: Box<[Name]>,
 }
 
 impl Destination {
-    /// Joins the columns that are brought along with those of a table, by their names.
+    /// Matches the moved columns with those of a table, by name.
     ///
     /// # Errors
-    /// [`FaultClass::NoColumn`] if the table lacks some of them; they are named.
-    /// [`FaultClass::NotNull`] if it has others that it requires ([`TableFacts::filled`]).
+    /// [`FaultClass::NoColumn`] if the table lacks some of them; the message names them.
+    /// [`FaultClass::NotNull`] if the table requires others ([`TableFacts::filled`]).
     pub fn new(table: &TableName, facts: &TableFacts, columns: &[Name]) -> Result<Self, Fault> {
         let lacking: Vec<&str> = columns
             .iter()
@@ -205,7 +205,7 @@ impl Destination {
     }
 }
 
-/// Which names a database takes for its tables, as they are.
+/// The limits of a database for the names of tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameLimit {
     /// A number of bytes of UTF-8.
@@ -213,19 +213,21 @@ pub enum NameLimit {
     /// A number of bytes of UTF-8. Names that differ only in the case of ASCII letters mean one
     /// table, which exists under one spelling.
     Caseless(usize),
-    /// As MySQL has it: so many characters of Unicode's basic plane, the last of them no blank.
+    /// MySQL's limits: the number of characters of Unicode's basic plane, of which the last is not
+    /// a blank.
     Plain {
         /// The largest number of characters.
         most: usize,
-        /// True if capital letters mean small ones, and are not allowed.
+        /// True if the database folds capital letters to small ones; then capital letters are
+        /// refused.
         folded: bool,
     },
 }
 
-/// Bytes of the longest name of a table's file in MySQL, without its ending.
+/// The most bytes of a table's file name in MySQL, without its extension.
 const FILE_BYTES: usize = 251;
 
-/// Bytes that a character takes in the name of a table's file, at least
+/// Returns the least number of bytes that a character takes in the name of a table's file
 /// (<https://dev.mysql.com/doc/refman/8.0/en/identifier-mapping.html>).
 fn file_bytes(c: char) -> usize {
     match c {
@@ -237,19 +239,19 @@ fn file_bytes(c: char) -> usize {
 }
 
 impl Default for NameLimit {
-    /// Windrow's own.
+    /// Returns Windrow's own limit.
     fn default() -> Self {
         Self::Bytes(MAX_NAME_BYTES)
     }
 }
 
 impl NameLimit {
-    /// Checks that a name that follows from a row can be used.
+    /// Checks that a name that comes from a row can be used for a table.
     ///
     /// # Errors
-    /// [`FaultClass::Invalid`] if it is empty, too long, or holds what the database has no names
-    /// of; if the database would take it for another one; if it is that of a table of Windrow's
-    /// own.
+    /// [`FaultClass::Invalid`] if it is empty, too long, or has characters that the database does
+    /// not allow; if the database would read it as another name; if it is one of Windrow's own
+    /// tables.
     pub fn check(self, name: &str) -> Result<(), Fault> {
         let (length, most, what) = match self {
             Self::Bytes(most) | Self::Caseless(most) => {
@@ -274,7 +276,7 @@ impl NameLimit {
         Err(Fault::new(FaultClass::Invalid, "42602", message))
     }
 
-    /// True if two usable names mean one table.
+    /// True if two valid names mean the same table.
     pub fn folds(self, one: &TableName, other: &TableName) -> bool {
         let same = |one: &str, other: &str| one.eq_ignore_ascii_case(other);
         matches!(self, Self::Caseless(_)) && one != other && same(&one.table, &other.table)

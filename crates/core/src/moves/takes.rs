@@ -1,8 +1,8 @@
-//! Values on their way from a column to one of another database.
+//! Conversions of values between columns of different databases.
 
 use crate::value::Value;
 
-/// The conversion of a column's values, if a value of another database would otherwise be changed
+/// The values that a column accepts, if a value of another database would otherwise be changed
 /// without an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
@@ -10,31 +10,30 @@ pub enum Takes {
     Digits,
     /// A number of bits, as a whole number.
     Bits(usize),
-    /// Binary data. A text would be taken for base64.
+    /// Binary data. A text would be read as base64.
     Bytes,
-    /// Binary data, for which a text would be taken for base64; but texts are held as well, and
-    /// come as [`Value::Json`].
+    /// Binary data and texts. A text would be read as base64, so texts come as [`Value::Json`].
     BytesOrTexts,
-    /// Text. Binary data would be spelled out.
+    /// Text. Binary data would be written as digits.
     Text,
-    /// JSON. A text would be taken for a text in JSON.
+    /// JSON. A text would become a JSON string.
     Json,
-    /// Arrays. A text would be taken for an array in the database's own spelling.
+    /// Arrays. A text would be read in the database's own array syntax.
     Array,
     /// Whole numbers. Others would be rounded.
     Whole,
-    /// Numbers. Binary data would be read as the digits of one.
+    /// Numbers. Binary data would be read as their digits.
     Number,
-    /// Doubles, infinite ones too, which come as [`Value::Number`]; but texts are held as well.
+    /// Doubles, also infinite ones, which come as [`Value::Number`], and texts.
     Double,
 }
 
 impl Takes {
-    /// A value as this column takes it, so that it stays what it is. `from`: how the column that it
-    /// comes from gives it.
+    /// Converts a value so that the column stores it unchanged. `from`: the conversion of the
+    /// column that it comes from.
     ///
     /// # Errors
-    /// What it is that the column cannot hold.
+    /// A description of the value that the column cannot hold.
     pub fn taken(self, from: Option<Self>, value: Value) -> Result<Value, &'static str> {
         Ok(match (self, value) {
             (Self::Bytes, Value::Text(text)) => Value::Bytes(text.into_boxed_bytes()),
@@ -69,8 +68,8 @@ fn text(bytes: Box<[u8]>) -> Result<Box<str>, &'static str> {
     Ok(text.into())
 }
 
-/// True if a text is an array of JSON, not one in PostgreSQL's spelling, which may begin with its
-/// bounds: `[0:1]=`.
+/// True if a text is a JSON array. PostgreSQL's own array syntax may look similar, with bounds:
+/// `[0:1]=`.
 fn is_array(text: &str) -> bool {
     let bound = |c: char| c.is_ascii_digit() || c == '-';
     let inside = text.strip_prefix('[');

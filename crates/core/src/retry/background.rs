@@ -1,14 +1,14 @@
-//! The delays of a source that never gives up. Pure.
+//! The delays of a source that never stops retrying. Pure.
 
 use std::time::Duration;
 
 use super::{Backoff, Retry};
 use crate::fault::Fault;
 
-/// The delay after the first failure that is not tried again at once.
+/// The delay after the second failure in a row. The first one is retried at once.
 const FIRST_DELAY: Duration = Duration::from_millis(20);
 
-/// Failures in a row from which on they are worth reporting.
+/// The number of failures in a row from which on they are reported.
 const OFTEN: u32 = 3;
 
 /// The delays between attempts of a source in the background, such as the drain. It tries again
@@ -36,21 +36,21 @@ impl BackgroundRetry {
     /// Counts a failure, and returns the delay before the next attempt.
     pub fn delay(&mut self, fault: &Fault) -> Duration {
         match fault.retry() {
-            // After a read without outcome the server is in trouble.
+            // A read without an outcome means that the server is in trouble.
             Retry::Never | Retry::OutcomeUnknown => self.long,
             Retry::Smaller | Retry::AfterRepair => self.backoff.delay(),
             Retry::Soon | Retry::AfterLock | Retry::WhenBack => self.reconnect_delay(),
         }
     }
 
-    /// Counts a break of the connection, and returns the delay before the next one, over which the
-    /// source finds out what was written.
+    /// Counts a lost connection, and returns the delay before the next one. Over that, the source
+    /// finds out what was written.
     pub fn reconnect_delay(&mut self) -> Duration {
         self.backoff.delay_within(self.soon)
     }
 
-    /// True once attempts have failed so often in a row that it is worth reporting, and that fewer
-    /// writes at once may succeed.
+    /// True once attempts have failed so often in a row that this should be reported, and that
+    /// fewer writes at once may succeed.
     pub fn has_failed_often(&self) -> bool {
         self.backoff.failures() >= OFTEN
     }

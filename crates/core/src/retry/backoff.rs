@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use foldhash::fast::RandomState;
 
-/// The delays between attempts of one kind: each twice the one before, up to a longest one, and a
-/// random part shorter, so that those who collided once do not meet again.
+/// The delays between attempts: each is twice the one before, up to a limit, and reduced at random,
+/// so that writers that collided do not meet again.
 #[derive(Clone, Debug)]
 pub struct Backoff {
     first: Duration,
     longest: Duration,
-    /// Failures that are followed by another attempt at once.
+    /// The number of failures that are retried at once.
     free: u32,
     failures: u32,
     dice: RandomState,
@@ -19,7 +19,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Begins with no failures. The first delay is `first`, none is longer than `longest`.
+    /// Begins with no failures. The first delay is `first`; no delay is longer than `longest`.
     pub fn new(first: Duration, longest: Duration) -> Self {
         Self {
             first,
@@ -31,8 +31,7 @@ impl Backoff {
         }
     }
 
-    /// Lets an attempt follow the first failure at once: the transaction that was in the way has
-    /// usually ended by then.
+    /// Retries the first failure at once: the transaction in the way has usually ended by then.
     #[must_use]
     pub fn first_at_once(mut self) -> Self {
         self.free = 1;
@@ -54,13 +53,13 @@ impl Backoff {
         self.delay_within(self.longest)
     }
 
-    /// As [`Backoff::delay`], with another longest delay for this one.
+    /// Counts a failure, and returns the delay before the next attempt, at most `longest`.
     pub fn delay_within(&mut self, longest: Duration) -> Duration {
         self.failures = self.failures.saturating_add(1);
         self.spread(self.whole(self.failures, longest))
     }
 
-    /// Returns the delay behind so many failures, where these are counted elsewhere.
+    /// Returns the delay after this number of failures, which the caller counts.
     pub fn delay_after(&mut self, failures: u32) -> Duration {
         self.spread(self.whole(failures, self.longest))
     }
@@ -75,7 +74,7 @@ impl Backoff {
         }
     }
 
-    /// Takes up to a quarter of a delay away.
+    /// Reduces a delay at random by up to a quarter.
     fn spread(&mut self, delay: Duration) -> Duration {
         self.drawn = self.drawn.wrapping_add(1);
         let part = self.dice.hash_one(self.drawn) % 1024;

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use super::Retry;
 
-/// Attempts of a client's unit before its fault is its answer.
+/// Attempts of a client's unit before the fault is the answer.
 const CLIENT_ATTEMPTS: u8 = 10;
 
-/// The same for a unit of the background: some fifteen seconds, for most of which it is alone.
+/// Attempts of a unit of a background source: about fifteen seconds, most of them alone.
 const BACKGROUND_ATTEMPTS: u8 = 120;
 
 /// Attempts of a load's call to the database, with delays of up to a second between them.
@@ -17,17 +17,17 @@ const LOAD_ATTEMPTS: u8 = 12;
 /// Attempts of a batch of a move, with delays of up to a second between them.
 const MOVE_ATTEMPTS: u8 = 20;
 
-/// The time for which writes are tried again that fail for no fault of their own, and the number of
-/// attempts. The source of a lane's units chooses it
-/// ([`Intake::with_policy`](crate::Intake::with_policy)); loads and moves keep to their own where
-/// they write without a lane.
+/// The number of attempts of writes that fail through no fault of their own, and the time for which
+/// they are retried. The source of a lane's units chooses it
+/// ([`Intake::with_policy`](crate::Intake::with_policy)). Loads and moves have their own, for
+/// writes without a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// The time for which units of the background wait for locks and for a database that is away.
-    /// `None`: a client waits for the answers.
+    /// The time for which units of a background source wait for locks and for a database that is
+    /// away; `None` if a client waits for the answers.
     background: Option<Millis>,
-    /// The time for which units are tried again whose outcome is unknown. Only for units that
-    /// cannot be executed twice.
+    /// The time for which units with an unknown outcome are retried; `None` for never. Only for
+    /// units that cannot be executed twice.
     unknown: Option<Millis>,
     /// The most attempts of a write that conflicts with others.
     attempts: u8,
@@ -35,13 +35,13 @@ pub struct RetryPolicy {
     is_persistent: bool,
 }
 
-/// A duration in four bytes: each unit carries a policy. Past 49 days, 49 days.
+/// A duration in four bytes, because each unit carries a policy. The longest one is 49 days.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Millis(NonZeroU32);
 
 impl Millis {
     fn of(duration: Duration) -> Self {
-        // Shorter than a millisecond is a millisecond.
+        // At least one millisecond.
         let millis = u32::try_from(duration.as_millis()).unwrap_or(u32::MAX);
         Self(NonZeroU32::new(millis).unwrap_or(NonZeroU32::MIN))
     }
@@ -58,8 +58,8 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// The policy of units whose client waits: a few attempts, and the lane's own time for a
-    /// database that is away.
+    /// Returns the policy of units whose client waits: a few attempts, and the lane's own limit for
+    /// a database that is away.
     pub const fn client() -> Self {
         Self {
             background: None,
@@ -69,8 +69,8 @@ impl RetryPolicy {
         }
     }
 
-    /// The policy of units that nobody waits for by itself: a database that is away and locks of
-    /// other sessions are waited for so long, however many attempts that takes.
+    /// Returns the policy of units of a background source: they wait this long for a database that
+    /// is away and for locks of other sessions, with any number of attempts.
     pub fn background(away_wait: Duration) -> Self {
         Self {
             background: Some(Millis::of(away_wait)),
@@ -81,7 +81,7 @@ impl RetryPolicy {
     }
 
     /// Returns the policy of units that must not be lost and may be executed twice: until their
-    /// lane ends, only a fault of their own is their outcome.
+    /// lane ends, only a fault of their own ends their attempts.
     pub fn persistent() -> Self {
         Self {
             is_persistent: true,
@@ -89,7 +89,7 @@ impl RetryPolicy {
         }
     }
 
-    /// Returns the policy of a load's calls that no lane makes.
+    /// Returns the policy of a load's calls to the database without a lane.
     pub fn load(away_wait: Duration) -> Self {
         Self {
             attempts: LOAD_ATTEMPTS,
@@ -97,8 +97,8 @@ impl RetryPolicy {
         }
     }
 
-    /// Returns the policy of a move's batches. One whose outcome is unknown may be tried again: the
-    /// source shows which rows were moved.
+    /// Returns the policy of a move's batches. A batch with an unknown outcome may be retried,
+    /// because the source shows which rows were moved.
     pub fn relocation(away_wait: Duration) -> Self {
         Self {
             attempts: MOVE_ATTEMPTS,
@@ -106,9 +106,9 @@ impl RetryPolicy {
         }
     }
 
-    /// Lets the lane try units again whose outcome is unknown, for so long. Each unit must begin
-    /// with a row that the database takes only once: then it is executed now, or refused at that
-    /// row because it was executed before.
+    /// Lets the lane retry units with an unknown outcome for this long. Each unit must begin with a
+    /// row that the database accepts only once: the unit is executed now, or refused at that row
+    /// because it was executed before.
     #[must_use]
     pub fn executed_once(mut self, wait: Duration) -> Self {
         self.unknown = Some(Millis::of(wait));
@@ -125,19 +125,19 @@ impl RetryPolicy {
         self.is_persistent
     }
 
-    /// Returns how long units wait for a database that is away. `usual`: as long as those of a
-    /// client.
+    /// Returns how long units wait for a database that is away. `usual`: the time for a client's
+    /// units.
     pub fn away_wait(&self, usual: Duration) -> Duration {
         self.background.map_or(usual, Millis::duration)
     }
 
-    /// Returns how long units are tried again whose outcome is unknown, if they are at all.
+    /// Returns how long units with an unknown outcome are retried; `None` for never.
     pub fn unknown_wait(&self) -> Option<Duration> {
         self.unknown.map(Millis::duration)
     }
 
-    /// True if a write runs again whose fault would be the answer of a client that has waited so
-    /// long: its outcome is unknown, or others have to act before it can succeed.
+    /// True if a write that has waited this long runs again after a fault that would be a client's
+    /// answer: its outcome is unknown, or others have to act before it can succeed.
     pub fn outlasts(&self, retry: Retry, waited: Duration) -> bool {
         match retry {
             Retry::OutcomeUnknown => self.unknown_wait().is_some_and(|wait| waited < wait),
@@ -148,13 +148,13 @@ impl RetryPolicy {
         }
     }
 
-    /// True if a write runs again that has been under way so often, and has waited so long. It was
-    /// rolled back, or its outcome is unknown. `usual`: as [`RetryPolicy::away_wait`].
+    /// True if a write runs again after this many attempts and this time. It was rolled back, or
+    /// its outcome is unknown. `usual`: as in [`RetryPolicy::away_wait`].
     pub fn allows(&self, retry: Retry, attempts: u32, waited: Duration, usual: Duration) -> bool {
         match retry {
             Retry::OutcomeUnknown => self.outlasts(retry, waited),
             Retry::Smaller | Retry::AfterRepair if self.is_persistent => true,
-            // Each attempt fails for all units alike: the time decides.
+            // Each attempt fails for all units alike, so only the time counts.
             Retry::AfterLock => waited < self.away_wait(usual),
             Retry::WhenBack if self.is_background() => waited < self.away_wait(usual),
             _ => attempts < self.attempts.into(),

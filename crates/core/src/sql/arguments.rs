@@ -1,4 +1,4 @@
-//! The values of a call as its client sent them: their bytes, and how these are encoded.
+//! The values of a call as its client sent them, and their formats.
 
 /// The formats of a call's values, or of its result columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -13,7 +13,7 @@ pub enum Formats {
 }
 
 impl Formats {
-    /// The format of the value at a place, counted from 0; true: binary.
+    /// True if the value at a position, counted from 0, is binary.
     pub fn is_binary(&self, place: usize) -> bool {
         match self {
             Self::Text => false,
@@ -22,7 +22,7 @@ impl Formats {
         }
     }
 
-    /// The shortest form of a list: two lists that mean the same are equal.
+    /// Returns the shortest form of a list, so that lists of the same meaning are equal.
     pub fn of(each: impl ExactSizeIterator<Item = bool> + Clone) -> Self {
         match each.clone().filter(|binary| *binary).count() {
             0 => Self::Text,
@@ -33,15 +33,13 @@ impl Formats {
 }
 
 /// The values of a call as PostgreSQL's Bind message holds them: for each a length as a big-endian
-/// i32 (-1: NULL) and that many bytes.
+/// i32 (-1 for NULL), followed by that many bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arguments(Box<[u8]>);
 
 impl Arguments {
-    /// From the part of a Bind message behind the number of its values.
-    ///
-    /// # Errors
-    /// `None` if it does not hold exactly `count` values.
+    /// Returns the values of a Bind message, given the part after their number; `None` if that does
+    /// not contain exactly `count` values.
     pub fn of(bytes: impl Into<Box<[u8]>>, count: usize) -> Option<Self> {
         let arguments = Self(bytes.into());
         let mut values = arguments.iter();
@@ -49,12 +47,12 @@ impl Arguments {
         (read == count && values.0.is_empty()).then_some(arguments)
     }
 
-    /// The values in order; `None` is NULL.
+    /// Returns the values in order; `None` is NULL.
     pub fn iter(&self) -> Values<'_> {
         Values(&self.0)
     }
 
-    /// All of it, as it stands in a Bind message.
+    /// Returns the bytes, exactly as in the Bind message.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
@@ -69,7 +67,7 @@ impl<'a> IntoIterator for &'a Arguments {
     }
 }
 
-/// The values of [`Arguments`]. Ends where the bytes are not whole.
+/// The values of [`Arguments`]. Ends at an incomplete value.
 #[derive(Clone, Debug)]
 pub struct Values<'a>(&'a [u8]);
 

@@ -11,7 +11,7 @@ use super::statement::Statement;
 pub struct SqlCall {
     /// The statement that the call executes.
     pub statement: Arc<Statement>,
-    /// With which values: as many as the statement has parameters.
+    /// The values, one for each parameter of the statement.
     pub arguments: Arguments,
     /// The formats of the values.
     pub formats: Formats,
@@ -25,13 +25,13 @@ pub struct SqlCall {
 }
 
 /// The text that a client wrote, if literals or comments were lifted out of it. A call that is sent
-/// by itself is sent as this text, so that errors point into it.
+/// by itself is sent with this text, so that positions in errors refer to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The text, in UTF-8.
     pub text: Arc<[u8]>,
-    /// The number of parameters that the client gives a value to; the parameters of the literals
-    /// come after them. `None`: the text came as a simple query.
+    /// The number of parameters to which the client gives values. The parameters of the lifted
+    /// literals come after them. `None`: the text was a simple query.
     pub own: Option<usize>,
 }
 

@@ -1,5 +1,5 @@
-//! The statements that were found lately to mean what they meant: this has to be known before their
-//! calls become row writes, which no server sees for now.
+//! The statements whose meaning was recently found to be unchanged. Only their calls may become row
+//! writes, which no server checks before they are acknowledged.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,25 +8,26 @@ use std::time::{Duration, Instant};
 use super::statement::{Describer, Statement};
 use crate::fault::Fault;
 
-/// The time for which an answer is relied on. After it the database is asked again, while calls go
-/// on.
+/// The time for which an answer counts. After it the database is asked again in the background,
+/// while calls go on.
 const MAX_ANSWER_AGE: Duration = Duration::from_secs(5);
 
-/// Statements that are kept: beyond them all are asked for again.
+/// The most statements kept: beyond it, all are asked for again.
 const MAX_STATEMENTS: usize = 10_000;
 
-/// Statements by their numbers: the state of the catalog in which they were looked at, and when.
+/// Statements by their numbers, each with the epoch of the catalog in which it was checked, and the
+/// time.
 #[derive(Debug, Default)]
 pub struct CurrentStatements(Mutex<HashMap<u64, (u64, Instant)>>);
 
 impl CurrentStatements {
-    /// Returns true if a statement still means what it meant. `asking`: held by the one that asks.
-    /// `epoch`: the newest state of the catalog that was seen. A change that was seen is asked for
-    /// first. Changes by others are seen a moment later, so that no session waits for a database
-    /// that is away. Cancel safe.
+    /// Returns true if the meaning of a statement is unchanged. `asking`: locked while the database
+    /// is asked. `epoch`: the newest state of the catalog that was seen. After a change that was
+    /// seen, asks the database before it answers. Changes by others are noticed a moment later, so
+    /// that no session waits for a database that is away. Cancel safe.
     ///
     /// # Errors
-    /// The database is away, and nothing is known from before.
+    /// The database is away, and the statement was never checked.
     pub async fn has(
         &self,
         (describer, asking): (&Arc<dyn Describer>, &tokio::sync::Mutex<()>),
@@ -58,7 +59,7 @@ impl CurrentStatements {
                         Ok(true)
                     }
                     Ok(false) => Ok(false),
-                    // A database that is away is what a spool is for: what was found before counts.
+                    // A spool is meant for a database that is away: the earlier result counts.
                     Err(_) if known.is_some() => Ok(!statement.is_retired()),
                     Err(fault) => Err(fault),
                 }
@@ -76,7 +77,7 @@ impl CurrentStatements {
     }
 
     fn with<T>(&self, with: impl FnOnce(&mut HashMap<u64, (u64, Instant)>) -> T) -> T {
-        // Each change is one insertion: whole at any moment.
+        // Each change is a single insertion, so a panic leaves the map consistent.
         with(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

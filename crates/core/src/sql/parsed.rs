@@ -3,53 +3,53 @@
 use crate::name::{Name, TableName};
 use crate::shape::{Key, OnConflict, Op, Returning, Shape, ShapeParts};
 
-/// A statement, parsed from its text. Unquoted names are folded already, as the database knows
-/// them.
+/// A statement, parsed from its text. Unquoted names are folded already, as in the database.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ParsedStatement {
-    /// The text that is prepared: the client's own, or, where literals were lifted out of it, the
-    /// same with `$n` in their places.
+    /// The text to be prepared: the client's own, or the same with `$n` in place of lifted
+    /// literals.
     pub text: Box<str>,
-    /// The type of each parameter that the client (or a lifted literal's own spelling) names, as
-    /// the database numbers types (PostgreSQL's OIDs); 0: the server decides. May be shorter
-    /// than the list of parameters.
+    /// The types of parameters that the client, or the spelling of a lifted literal, names, by the
+    /// database's numbers (PostgreSQL's OIDs); 0: the server decides. May be shorter than the list
+    /// of parameters.
     pub types: Box<[u32]>,
-    /// The operation. [`Op::Get`]: a question of Windrow's own, which reads no row of the table.
+    /// The operation. [`Op::Get`] is a question by Windrow that reads no row of the table.
     pub op: Op,
     /// The table that is written.
     pub table: TableName,
-    /// The name that the statement gives the table.
+    /// The alias of the table in the statement.
     pub alias: Option<Name>,
-    /// INSERT: the columns that it names; `None`: all of them, in the table's order.
+    /// The columns that an INSERT names; `None` for all, in the table's order.
     pub columns: Option<Box<[Name]>>,
-    /// INSERT: the one row of VALUES (empty for DEFAULT VALUES). Several rows: see
+    /// The one row of an INSERT's VALUES; empty for DEFAULT VALUES. For several rows, see
     /// [`ParsedStatement::set_based`].
     pub values: Box<[Expression]>,
-    /// INSERT: `OVERRIDING { SYSTEM | USER } VALUE`, as it stands.
+    /// An INSERT's `OVERRIDING { SYSTEM | USER } VALUE`, unchanged.
     pub overriding: Option<Box<str>>,
     /// The ON CONFLICT clause of an INSERT.
     pub conflict: Option<Conflict>,
-    /// UPDATE: what is set, in order.
+    /// The assignments of an UPDATE, in order.
     pub assignments: Box<[(Name, Expression)]>,
-    /// UPDATE and DELETE: the conditions `column = expression` that all must hold, where the
-    /// expression names no column.
+    /// The conditions `column = expression` of an UPDATE or DELETE that must all hold. Their
+    /// expressions name no column.
     pub keys: Box<[(Name, Expression)]>,
-    /// UPDATE and DELETE: all other conditions, joined by AND: they may name columns of the table.
+    /// All other conditions of an UPDATE or DELETE, joined by AND. They may name columns of the
+    /// table.
     pub conditions: Option<Expression>,
     /// The list of RETURNING, unchanged. It has no parameters.
     pub returning: Option<Box<str>>,
-    /// `WITH (OLD AS o, NEW AS n)` behind RETURNING, as it stands.
+    /// `WITH (OLD AS o, NEW AS n)` after RETURNING, unchanged.
     pub returning_names: Option<Box<str>>,
-    /// The functions that are called anywhere in it, each once. The database says what they are.
+    /// The functions that the statement calls, each once. The database says what they are.
     pub functions: Box<[TableName]>,
-    /// False where the statement can only run as it stands: several rows of VALUES, or a form that
-    /// cannot be taken apart. It still joins others in their transaction.
+    /// False if the statement can only run unchanged: several rows of VALUES, or a form that cannot
+    /// be taken apart. It can still share a transaction with others.
     pub set_based: bool,
 }
 
 impl ParsedStatement {
-    /// Returns the shape of its writes, as far as the text names one: for an INSERT without a list
-    /// of columns it has none. Expressions and other conditions stand in the text alone.
+    /// Returns the shape of its writes, as far as the text shows it: an INSERT without a list of
+    /// columns has no columns in it. Expressions and other conditions remain in the text only.
     pub fn shape(&self) -> Shape {
         let inserted = self.columns.iter().flatten();
         let assigned = self.assignments.iter().map(|(name, _)| name);
@@ -87,7 +87,7 @@ pub enum Expression {
 /// A piece of an expression.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Piece {
-    /// SQL without parameters, as it stands.
+    /// SQL without parameters.
     Text(Box<str>),
     /// The parameter `$n`, counted from 0.
     Parameter(u16),
@@ -96,7 +96,7 @@ pub enum Piece {
 /// An ON CONFLICT clause.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Conflict {
-    /// The columns that are named as the target, where it is a plain list of columns.
+    /// The columns of the target, if it is a plain list of columns.
     pub columns: Option<Box<[Name]>>,
     /// True for DO UPDATE, false for DO NOTHING.
     pub update: bool,
@@ -104,6 +104,6 @@ pub struct Conflict {
     pub assignments: Box<[(Name, Expression)]>,
     /// True if DO UPDATE has a WHERE.
     pub has_condition: bool,
-    /// The whole clause from the words ON CONFLICT to its end.
+    /// The whole clause, from the words ON CONFLICT to its end.
     pub sql: Expression,
 }

@@ -1,27 +1,28 @@
-//! The values of rows that are answered before they are stored: see [`super::Preview`].
+//! The rows that are answered before they are stored: see [`super::Preview`].
 
-/// The origin of a value that is stored.
+/// The origin of a stored value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PreviewValue {
-    /// The parameter of the INSERT at this place, in the format of the call.
+    /// The parameter of the INSERT at this position, in the format of the call.
     Given(usize),
-    /// The computed column at this place, in binary.
+    /// The computed column at this position, in binary.
     Computed(usize),
 }
 
-/// A foreign key of one integer or `uuid` column. The plan of a table with any other has a doubt.
+/// A foreign key of one integer or `uuid` column. The plan of a table with any other foreign key
+/// has a doubt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PreviewReference {
-    /// The place of the column among the parameters of `write`.
+    /// The position of the column among the parameters of `write`.
     pub value: usize,
-    /// The table that is referred to, by its number in the database's catalog.
+    /// The OID of the table that is referred to.
     pub table: u32,
-    /// The column that is referred to, by its number in that table.
+    /// The number of the column that is referred to, in that table.
     pub column: i16,
 }
 
-/// A reason why the writes of a transaction go to the server before COMMIT, instead of being kept
-/// in the gateway, and what an operator can do about it.
+/// A reason why the writes of a transaction are sent to the server before COMMIT instead of being
+/// kept in the gateway, with advice for the operator.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Doubt {
     /// The reason as a short phrase, by which transactions are counted.
@@ -44,7 +45,7 @@ impl Doubt {
         phrase: "in a transaction: row security",
         advice: "a role with BYPASSRLS, or the table's owner without FORCE ROW LEVEL SECURITY",
     };
-    /// The table is partitioned, a partition, or no table at all.
+    /// The table is partitioned, a partition, or not an ordinary table.
     pub const KIND: Self = Self {
         phrase: "in a transaction: a partitioned table or a view",
         advice: "nothing: only INSERTs into ordinary tables are kept; in autocommit they are joined",
@@ -64,33 +65,33 @@ impl Doubt {
         phrase: "in a transaction: SERIALIZABLE, REPEATABLE READ or other modes",
         advice: "READ COMMITTED, if the application needs no more (Django OPTIONS isolation_level, SQLAlchemy isolation_level, Spring @Transactional(isolation), TypeORM isolationLevel)",
     };
-    /// The form of the INSERT.
+    /// The INSERT has a form that cannot be kept.
     pub const FORM: Self = Self {
         phrase: "in a transaction: an INSERT of a form that is not computed beforehand",
         advice: "plain values, RETURNING of plain columns, ON CONFLICT without effect: see the page of the PostgreSQL frontend",
     };
-    /// An index of which it is unknown whether it takes a row.
+    /// The table has an index of which it is unknown if it accepts a row.
     pub const INDEX: Self = Self {
         phrase: "in a transaction: an index that is partial or over an expression",
         advice: ONLY_THE_SERVER,
     };
-    /// A unique key that another row may have.
+    /// The table has a unique key that another row may have.
     pub const GIVEN_KEY: Self = Self {
         phrase: "in a transaction: a unique key that is not generated",
         advice: ONLY_THE_SERVER,
     };
-    /// A foreign key that is not looked up among the rows of the transaction.
+    /// The table has a foreign key that is not looked up among the rows of the transaction.
     pub const REFERENCE: Self = Self {
         phrase: "in a transaction: a foreign key that is not one number or uuid",
         advice: ONLY_THE_SERVER,
     };
-    /// A foreign key to a row that the same transaction has not inserted.
+    /// A foreign key refers to a row that the same transaction has not inserted.
     pub const FOREIGN_KEY: Self = Self {
         phrase: "in a transaction: a foreign key to a row of another transaction",
         advice: ONLY_THE_SERVER,
     };
 
-    /// All doubts about the INSERTs of a table.
+    /// All doubts about INSERTs into a table.
     pub const ALL: [&'static Self; 11] = [
         &Self::TRIGGER,
         &Self::POLICY,

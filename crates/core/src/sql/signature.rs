@@ -1,24 +1,23 @@
-//! The types of a prepared statement: those of its parameters and those of its rows.
+//! The types of a prepared statement: those of its parameters and of its result columns.
 //!
-//! They are fixed when a client's statement is parsed, and stay what they were whatever happens to
-//! its tables: that is what the client's binary values are written by, and what it reads its rows
-//! by.
+//! They are fixed when a client's statement is parsed, whatever happens to its tables later: the
+//! client encodes its binary values and reads its rows by them.
 
 use std::sync::Arc;
 
 /// The types of a prepared statement's parameters and result columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Signature {
-    /// The type of every parameter, as the database numbers types.
+    /// The types of all parameters, by the database's numbers.
     pub parameters: Box<[u32]>,
-    /// The body of PostgreSQL's RowDescription message, all formats text; `None`: it gives no
-    /// rows.
+    /// The body of PostgreSQL's RowDescription message, with all formats text; `None` if the
+    /// statement returns no rows.
     pub fields: Option<Box<[u8]>>,
 }
 
 impl Signature {
-    /// True where clients that know the one are served by the other: the same parameters, and rows
-    /// that read the same.
+    /// True if clients that know this signature can be served by the other: the parameters are the
+    /// same, and the rows are encoded the same way.
     pub fn fits(&self, other: &Self) -> bool {
         self.parameters == other.parameters && self.same_rows(other)
     }
@@ -45,26 +44,27 @@ impl Signature {
         }
     }
 
-    /// True where its rows may be long: one of their columns is of no fixed length.
+    /// True if rows may be long, because one of the columns has no fixed length.
     pub fn has_long_rows(&self) -> bool {
         let mut columns = columns(self.fields.as_deref().unwrap_or_default());
         columns.any(|(_, kind, _)| matches!(kind, [_, _, _, _, high, _] if *high >= 0x80))
     }
 
-    /// The number of columns of its rows.
+    /// Returns the number of result columns.
     pub fn width(&self) -> usize {
         let count = self.fields.as_deref().and_then(<[u8]>::first_chunk);
         count.map_or(0, |count| usize::from(u16::from_be_bytes(*count)))
     }
 }
 
-/// The columns of a RowDescription's body: name, type and size, modifier.
+/// Returns the columns of a RowDescription's body: name, type and size, modifier.
 fn columns(body: &[u8]) -> impl Iterator<Item = (&[u8], &[u8], &[u8])> {
     let mut rest = body.get(2..).unwrap_or_default();
     std::iter::from_fn(move || {
         let end = rest.iter().position(|byte| *byte == 0)?;
         let (name, behind) = rest.split_at(end + 1);
-        // Between the name and the type: the table and its column; behind the modifier: the format.
+        // Between the name and the type are the table and its column; after the modifier comes the
+        // format.
         let (column, behind) = behind.split_at_checked(18)?;
         rest = behind;
         Some((name, column.get(6..12)?, column.get(12..16)?))

@@ -16,13 +16,12 @@ use crate::shape::Shape;
 use crate::value::Row;
 use async_trait::async_trait;
 
-/// Tells which rows the calls of a statement touch: what the database that described it knows of
-/// the table's keys.
+/// Knowledge of the database that described a statement about the rows that calls of it touch.
 pub trait Touches: Send + Sync {
-    /// Adds a hash for each row that a call with these values touches, as far as its key is known:
-    /// two calls that touch one row have a hash in common. Adding none is always allowed.
+    /// Adds a hash for each row that a call with these values touches and whose key is known. Two
+    /// calls that touch the same row share a hash. Adding none is always allowed.
     ///
-    /// `scratch` is room to work in; what it holds does not matter.
+    /// `scratch` is working memory; its contents do not matter.
     fn touches(
         &self,
         arguments: &Arguments,
@@ -31,20 +30,20 @@ pub trait Touches: Send + Sync {
         hashes: &mut Vec<u64>,
     );
 
-    /// True where it is proven that nothing drops rows or adds some: so many rows as a plain INSERT
-    /// names it writes, or it fails.
+    /// True if it is proven that nothing drops or adds rows: a plain INSERT writes as many rows as
+    /// it names, or fails.
     fn keeps_rows(&self) -> bool {
         false
     }
 
-    /// The call as a write of a row, where it is certain that the row is stored just as the call
-    /// would store it, and that the call counts one row. `None`: that is not certain.
+    /// Returns the call as a write of a row; `None` unless it is certain that the write stores the
+    /// same row as the call, and that the call counts one row.
     fn as_row(&self, _: &Arguments, _: &Formats) -> Option<AsRow> {
         None
     }
 
-    /// Returns the reason why a call is no write of a row, for its client. `None`: it is one, or
-    /// the reason is not known.
+    /// Returns the reason, for the client, why a call is no write of a row; `None` if it is one, or
+    /// if the reason is not known.
     fn why_no_row(&self, _: &Arguments, _: &Formats) -> Option<Box<str>> {
         None
     }
@@ -56,37 +55,37 @@ pub trait Touches: Send + Sync {
         false
     }
 
-    /// The one row that the call may change, where that is certain. `None`: it is not.
+    /// Returns the one row that the call may change; `None` if that is not certain.
     fn row_of(&self, _: &Arguments, _: &Formats) -> Option<KeyedRow> {
         None
     }
 
-    /// Returns a hash of that row's key, the same for all spellings of a value. Calls of two
-    /// hashes change two rows, if their tables are the same. `None`: equal values cannot be
-    /// recognized.
+    /// Returns a hash of that row's key, the same for all spellings of a value. Two calls with
+    /// different hashes change different rows if their tables are the same. `None` if equal values
+    /// cannot be recognized.
     fn row_key(&self, _: &Arguments, _: &Formats) -> Option<u64> {
         None
     }
 
-    /// Returns the plan by which calls are answered before they are executed. `None`: their answers
-    /// are only known once they are executed.
+    /// Returns the plan by which calls are answered before they are executed; `None` if only
+    /// executing them gives the answers.
     fn preview(&self) -> Option<&Arc<Preview>> {
         None
     }
 
-    /// Returns the reason why there is no such plan, as far as it is known.
+    /// Returns the reason why there is no such plan, if it is known.
     fn doubt(&self) -> Option<&'static Doubt> {
         None
     }
 
-    /// Returns the form of a write of one row that is executed as late as at COMMIT. `None`: the
-    /// write may count another number of rows, or gives some back.
+    /// Returns the form of a write of one row that is executed as late as at COMMIT; `None` if the
+    /// write may count another number of rows, or returns some.
     fn late_write(&self) -> Option<&Arc<LateWrite>> {
         None
     }
 
-    /// Returns the text of a write of such a plan, with one more column that it gives back: true if
-    /// the row is stored as it was answered.
+    /// Returns the text of a write of such a plan that also returns a boolean: true if the stored
+    /// row is the one that was answered.
     fn verified_text(&self) -> Option<&str> {
         None
     }
@@ -107,7 +106,7 @@ pub trait Touches: Send + Sync {
 /// A call as a write of a row.
 #[derive(Clone, Debug)]
 pub struct AsRow {
-    /// The statement of the write.
+    /// The shape of the write.
     pub shape: Arc<Shape>,
     /// The values of the write.
     pub row: Row,
@@ -125,11 +124,11 @@ pub enum RowNumber {
     None,
     /// The client has given it.
     Given(u64),
-    /// The database generates it. The shape is that of the write, and gives the number back.
+    /// The database generates the number. Contains the shape of the write that returns it.
     Generated(Arc<Shape>),
 }
 
-/// No rows are known: for those who play a database in tests.
+/// Knows no rows; for stand-ins of a database in tests.
 impl Touches for () {
     fn touches(&self, _: &Arguments, _: &Formats, _: &mut Vec<u8>, _: &mut Vec<u64>) {}
 }
@@ -166,7 +165,7 @@ impl Statement {
         }
     }
 
-    /// A number that no other statement of this process has.
+    /// Returns a number that no other statement of this process has.
     pub fn id(&self) -> u64 {
         self.id
     }
@@ -181,23 +180,24 @@ impl Statement {
         &self.shape
     }
 
-    /// The types of its parameters and rows.
+    /// Returns the types of the parameters and result columns.
     pub fn signature(&self) -> &Arc<Signature> {
         &self.signature
     }
 
-    /// The type of every parameter.
+    /// Returns the types of all parameters.
     pub fn parameters(&self) -> &[u32] {
         &self.signature.parameters
     }
 
-    /// The body of RowDescription with all formats text; `None`: it gives no rows.
+    /// Returns the body of RowDescription, with all formats text; `None` if the statement returns
+    /// no rows.
     pub fn fields(&self) -> Option<&[u8]> {
         self.signature.fields.as_deref()
     }
 
-    /// Adds a hash for each row that a call of it touches, as far as its key is known. `scratch` is
-    /// room to work in.
+    /// Adds a hash for each row that a call touches and whose key is known. `scratch` is working
+    /// memory.
     pub fn touches(
         &self,
         arguments: &Arguments,
@@ -208,13 +208,12 @@ impl Statement {
         self.touches.touches(arguments, formats, scratch, hashes);
     }
 
-    /// True where it is proven that nothing drops rows or adds some: so many rows as a plain INSERT
-    /// names it writes, or it fails.
+    /// True if it is proven that nothing drops or adds rows: see [`Touches::keeps_rows`].
     pub fn keeps_rows(&self) -> bool {
         self.touches.keeps_rows()
     }
 
-    /// A call of it as a write of a row: see [`Touches::as_row`].
+    /// Returns a call as a write of a row: see [`Touches::as_row`].
     pub fn as_row(&self, arguments: &Arguments, formats: &Formats) -> Option<AsRow> {
         self.touches.as_row(arguments, formats)
     }
@@ -224,7 +223,7 @@ impl Statement {
         self.touches.why_no_row(arguments, formats)
     }
 
-    /// The one row that a call of it may change: see [`Touches::row_of`].
+    /// Returns the one row that a call may change: see [`Touches::row_of`].
     pub fn row_of(&self, arguments: &Arguments, formats: &Formats) -> Option<KeyedRow> {
         self.touches.row_of(arguments, formats)
     }
@@ -300,50 +299,48 @@ impl fmt::Debug for Statement {
 /// with values that [`Statement::has_lasting_values`] refuses are not answered by it.
 ///
 /// A frontend that keeps the writes of a transaction until its COMMIT has to answer each at once.
-/// The question gives the answer and leaves no trace but numbers taken from sequences; the write
-/// stores later exactly the row that was answered.
+/// `question` gives the answer and has no effect except that it takes numbers from sequences.
+/// Later, `write` stores exactly the row that was answered.
 ///
-/// The calls of its statements fail with SQLSTATE 40001 once a change of the table would have
+/// Calls of these statements fail with SQLSTATE 40001 once a change of the table would have
 /// answered or stored another row.
 #[derive(Debug)]
 pub struct Preview {
-    /// Computes the row of one call, as a call of its own. Its parameters are those of the INSERT
-    /// and one more, a `timestamptz`: the time of the transaction, NULL if no call of the
-    /// transaction has learned it yet. It gives one row: the columns of RETURNING, the computed
-    /// columns, a boolean, and the time of the transaction. The boolean is true if the server
-    /// will store the row; otherwise nothing is known.
+    /// Computes the row of one call. Its parameters are those of the INSERT and a `timestamptz`:
+    /// the time of the transaction, or NULL if no call of the transaction has reported it yet. It
+    /// returns one row: the columns of RETURNING, the computed columns, a boolean, and the time of
+    /// the transaction. If the boolean is true, the server will accept the row; otherwise nothing
+    /// is known.
     pub question: Arc<Statement>,
-    /// Computes the columns of rows to come, where they depend on no value of a call; `None` if
-    /// they do, or if RETURNING gives back any other column. Its first parameter is the number of
-    /// rows, an `int4`. Each row has the computed columns twice. Serves calls that
-    /// [`Statement::fits`] accepts.
+    /// Computes the columns of future rows; `None` if they depend on values of a call, or if
+    /// RETURNING has any other column. Its first parameter is the number of rows, an `int4`. Each
+    /// row has the computed columns twice. Serves calls that [`Statement::fits`] accepts.
     pub ahead: Option<Arc<Statement>>,
-    /// True if the rows to come hold the time of their transaction, and serve that transaction
-    /// alone. Then `ahead` has a second parameter, and each row two more columns, as `question`
-    /// has.
+    /// True if future rows contain the time of their transaction, and can only be used in it. Then
+    /// `ahead` has a second parameter, and each row two more columns, as `question` has.
     pub ahead_has_time: bool,
-    /// Stores a row of which all columns are known: an INSERT that gives nothing back. A parameter
-    /// that is given has the type that it has in the INSERT, a computed one that of its column.
+    /// Stores a row of which all columns are known, by an INSERT that returns nothing. A given
+    /// parameter has the type that it has in the INSERT, a computed one that of its column.
     pub write: Arc<Statement>,
     /// The origin of each parameter of `write`.
     pub values: Box<[PreviewValue]>,
-    /// The number of columns that a row computes.
+    /// The number of computed columns of a row.
     pub computed: usize,
-    /// The columns that RETURNING gives back, as places among the computed columns; `None` for a
-    /// column that is given by the call.
+    /// The columns of RETURNING, as positions among the computed columns; `None` for a column whose
+    /// value is in the call.
     pub returned: Box<[Option<usize>]>,
-    /// The table, by its number in the database's catalog.
+    /// The OID of the table.
     pub table: u32,
-    /// Columns of which each row has a value that no other row has, by their numbers in the table,
-    /// and their places among the parameters of `write`.
+    /// Columns in which each row has a value of its own, by their numbers in the table, with their
+    /// positions among the parameters of `write`.
     pub new_keys: Box<[(i16, usize)]>,
     /// The foreign keys of the table.
     pub references: Box<[PreviewReference]>,
-    /// The sequence that each call takes a value from, with the place of the value among the
+    /// The sequence from which each call takes a value, with the position of the value among the
     /// computed columns.
     pub sequence: Option<(u32, usize)>,
-    /// The reason why the database may refuse a row at COMMIT although its preview was good, apart
-    /// from foreign keys; `None` if it cannot.
+    /// The reason, apart from foreign keys, why the database may refuse a row at COMMIT although
+    /// its preview succeeded; `None` if it cannot.
     pub doubt: Option<&'static Doubt>,
 }
 
@@ -352,12 +349,12 @@ pub struct Preview {
 /// refuses are not executed late.
 #[derive(Debug)]
 pub struct LateWrite {
-    /// Executes the write, with its parameters. Its calls fail once a change of the table may have
-    /// them count another number of rows than one (SQLSTATE 40001), and if they find none (with
+    /// Executes the write, with its parameters. Its calls fail if a change of the table may lead to
+    /// another row count than one (SQLSTATE 40001), and if they find no row (with
     /// [`Self::NOT_ONE_ROW`] in the message).
     pub write: Arc<Statement>,
-    /// UPDATE and DELETE: the question for the number of rows, a binary `bigint`, with the
-    /// parameters of the write. Which row may be meant, [`Statement::row_of`] says.
+    /// For UPDATE and DELETE, asks for the number of rows, a binary `bigint`, with the parameters
+    /// of the write. [`Statement::row_of`] returns the row that may be meant.
     pub question: Option<Arc<Statement>>,
     /// True if the row may hold the time of its transaction.
     pub has_time: bool,
@@ -368,11 +365,11 @@ pub struct LateWrite {
 }
 
 impl LateWrite {
-    /// The words of the error of a write that has not changed one row.
+    /// The message of the error of a write that has not changed exactly one row.
     pub const NOT_ONE_ROW: &str = "windrow: not the one row that was answered";
 
-    /// Returns the SQL by which a write fails unless it counts one row. `write`: the SQL of a write
-    /// that gives back one boolean for each row: true if the row counts.
+    /// Returns SQL that fails unless a write counts one row. `write`: the SQL of a write that
+    /// returns one boolean for each row, true if the row counts.
     pub fn guarded(write: &str) -> String {
         let words = Self::NOT_ONE_ROW;
         format!(

@@ -8,7 +8,7 @@ use crate::sink::{Rung, Tally};
 /// The most requests that a batch's span links to.
 const LINKS: usize = 128;
 
-/// A batch that has landed, with requests in it that are traced.
+/// A landed batch with traced requests in it.
 #[derive(Clone, Copy, Debug)]
 pub struct TracedBatch<'a> {
     /// The name of the lane.
@@ -17,21 +17,21 @@ pub struct TracedBatch<'a> {
     pub database: &'a str,
     /// The time since the batch left.
     pub took: Duration,
-    /// The rows in it.
+    /// The number of rows.
     pub rows: usize,
-    /// The units in it, traced or not.
+    /// The number of units, traced or not.
     pub units: usize,
-    /// Units that failed.
+    /// The number of units that failed.
     pub failed: usize,
-    /// Units that run again.
+    /// The number of units that run again.
     pub again: usize,
     /// The cost of the batch.
     pub tally: &'a Tally,
 }
 
 impl TracedBatch<'_> {
-    /// Makes its span, and tells each request of it. `requests`: those that are traced, each with
-    /// the time that its units had waited.
+    /// Emits the batch's span, and notes the batch in each traced request. `requests`: these
+    /// requests, each with the time that its units had waited.
     pub fn landed(&self, requests: &[(Trace, Duration)]) {
         let Some((first, _)) = requests.first() else {
             return;

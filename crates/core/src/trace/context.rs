@@ -1,11 +1,11 @@
-//! The trace context that programs pass to each other: the W3C's `traceparent`.
+//! The trace context that programs pass to each other: W3C's `traceparent`.
 
 use std::fmt;
 
-/// A span's name among all spans of all programs, and whether it is collected.
+/// The identity of a span among all programs, and whether it is collected.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct TraceContext {
-    /// The trace that it belongs to.
+    /// The trace of the span.
     pub trace: [u8; 16],
     /// The span.
     pub span: [u8; 8],
@@ -14,8 +14,8 @@ pub struct TraceContext {
 }
 
 impl TraceContext {
-    /// Reads a `traceparent`: `00-TRACE-SPAN-FLAGS` in lower-case hexadecimal digits. `None` for
-    /// what is none; the standard has such a one passed over.
+    /// Parses a `traceparent`: `00-TRACE-SPAN-FLAGS` in lower-case hexadecimal digits. Returns
+    /// `None` for an invalid one, which the standard says to ignore.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.trim_matches([' ', '\t']).split('-');
         let [version] = bytes(parts.next()?)?;
@@ -25,14 +25,13 @@ impl TraceContext {
             sampled: bytes(parts.next()?).map(|[flags]: [u8; 1]| flags & 1 == 1)?,
         };
         let more = parts.next().is_some();
-        // A later version may have more behind what this one has.
+        // A later version may have further fields after these.
         let known = version != 0xff && !(version == 0 && more);
         (known && context.trace != [0; 16] && context.span != [0; 8]).then_some(context)
     }
 
-    /// Reads the span in a comment after an SQL statement, or else before it, in the form of
-    /// sqlcommenter: `/*traceparent='00-..'*/`. A quoted text that ends like one cannot stand
-    /// there.
+    /// Parses the context in a comment after an SQL statement, or else before it, in the format of
+    /// sqlcommenter: `/*traceparent='00-..'*/`. A string literal cannot be mistaken for one there.
     pub fn of_comment(text: &str) -> Option<Self> {
         let text = text.trim_matches(|c: char| c.is_ascii_whitespace() || c == ';');
         let behind = text.strip_suffix("*/");

@@ -14,7 +14,8 @@ use crate::unit::Unit;
 /// The most batches that a request's span links to.
 const LINKS: usize = 32;
 
-/// A request as those see it who work on it: they note what they did. Cheap to clone.
+/// The handle of a traced request for the parts that work on it, which note their steps. Cheap to
+/// clone.
 #[derive(Clone)]
 pub struct Trace(Arc<SharedRequest>);
 
@@ -32,7 +33,7 @@ struct Notes {
     /// alike.
     first: Option<(Op, TableName)>,
     mixed: bool,
-    /// The longest that one of them has waited to leave.
+    /// The longest time that a unit has waited to leave.
     queued: Option<Duration>,
     in_database: Duration,
     batches: usize,
@@ -42,12 +43,12 @@ struct Notes {
     last: Option<TraceContext>,
     waited_for_lock: bool,
     failed: usize,
-    /// Why the first of those failed.
+    /// The SQLSTATE of the first failed unit.
     code: Option<Box<str>>,
 }
 
 impl Trace {
-    /// The request's span.
+    /// Returns the identity of the request's span.
     pub fn context(&self) -> TraceContext {
         self.0.context
     }
@@ -56,7 +57,7 @@ impl Trace {
         &self.0.tracer
     }
 
-    /// These units are handed over.
+    /// Notes units that are submitted.
     pub fn submitted(&self, units: &[Unit]) {
         let mut notes = self.notes();
         for write in units.iter().flat_map(Unit::writes) {
@@ -69,9 +70,9 @@ impl Trace {
         }
     }
 
-    /// Notes that a batch with some of the units has landed, which had waited so long when it left.
-    /// Returns false if that batch is noted already: of a long request, a batch has several
-    /// portions.
+    /// Notes that a batch with some of the units has landed, and how long they had waited when it
+    /// left. Returns false if the batch was noted already: it may contain several portions of a
+    /// long request.
     pub(super) fn landed(&self, batch: TraceContext, queued: Duration, tally: &Tally) -> bool {
         let mut notes = self.notes();
         notes.queued = notes.queued.max(Some(queued));
@@ -96,7 +97,7 @@ impl Trace {
         notes.code.get_or_insert_with(|| code.into());
     }
 
-    /// A unit ran by itself, because it waited for a lock.
+    /// Notes that a unit ran by itself, because it waited for a lock.
     pub fn waited_for_lock(&self) {
         self.notes().waited_for_lock = true;
     }
@@ -112,8 +113,7 @@ impl fmt::Debug for Trace {
     }
 }
 
-/// A request as its frontend sees it. One that is dropped before its end is one whose client has
-/// left.
+/// A traced request, held by its frontend. If it is dropped before its end, its client has left.
 #[derive(Debug)]
 pub struct TracedRequest {
     trace: Trace,
@@ -125,7 +125,8 @@ pub struct TracedRequest {
 }
 
 impl TracedRequest {
-    /// Begins one, if it is to be collected. `caller` is what its client says of its own span.
+    /// Begins a traced request; `None` if the request is not sampled. `caller` is the client's own
+    /// span.
     pub fn begin(tracer: &Tracer, caller: Option<TraceContext>) -> Option<Box<Self>> {
         let context = tracer.sample(caller)?;
         let shared = SharedRequest {
@@ -143,8 +144,8 @@ impl TracedRequest {
         }))
     }
 
-    /// Begins the request of an SQL client's unit, which came at a time and is about to be handed
-    /// over, if it is to be collected.
+    /// Begins the traced request of an SQL client's unit that is about to be submitted; `None` if
+    /// the request is not sampled. `came`: the time at which the unit arrived.
     pub fn of_statement(
         tracer: &Tracer,
         caller: Option<TraceContext>,
@@ -159,30 +160,29 @@ impl TracedRequest {
         Some(traced)
     }
 
-    /// For those who work on it.
+    /// Returns the handle for the parts that work on the request.
     pub fn trace(&self) -> &Trace {
         &self.trace
     }
 
-    /// Sets the time of arrival, if the request arrived before it was known that it is to be
-    /// traced.
+    /// Sets the time of arrival, for a request that arrived before it was sampled.
     pub fn came(&mut self, at: SystemTime) {
         self.began = at;
     }
 
-    /// Names it; else it has the name of what it does. A name is of few kinds: it holds nothing of
-    /// this request alone.
+    /// Names the request; by default it has the name of its operation. Names are few: they contain
+    /// nothing specific to one request.
     pub fn name(&mut self, name: impl Into<Cow<'static, str>>) {
         self.name = name.into();
     }
 
-    /// Notes something of it.
+    /// Notes an attribute.
     pub fn note(&mut self, name: &'static str, value: TraceValue) {
         self.attributes.push((name, value));
     }
 
-    /// Notes that the request is refused, or a part of it. The lane's report on its units counts
-    /// more.
+    /// Notes that the request, or a part of it, is refused. If the lane has reported failed units,
+    /// the note has no effect.
     pub fn fails(&self, code: &str) {
         if self.trace.notes().failed == 0 {
             self.trace.failed(code);

@@ -10,17 +10,17 @@ use super::TraceContext;
 pub struct TraceSpan {
     /// The identity of the span.
     pub context: TraceContext,
-    /// The span that it is a part of.
+    /// The parent span.
     pub parent: Option<[u8; 8]>,
-    /// Which side of the conversation it is.
+    /// The side of the conversation.
     pub side: Side,
     /// The name of the step, one of few.
     pub name: Cow<'static, str>,
-    /// When it began.
+    /// The start.
     pub began: SystemTime,
-    /// When it ended.
+    /// The end.
     pub ended: SystemTime,
-    /// Spans that have to do with it.
+    /// Linked spans.
     pub links: Vec<TraceContext>,
     /// The number of links that were left out.
     pub links_left_out: usize,
@@ -30,12 +30,12 @@ pub struct TraceSpan {
     pub failed: bool,
 }
 
-/// Which side of a conversation a span is.
+/// The side of a conversation that a span describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// A step that a client asked for.
     Server,
-    /// A step that was asked of another program.
+    /// A request to another program.
     Client,
 }
 

@@ -1,4 +1,4 @@
-//! Where spans come from and go to.
+//! The source of span identities, and the channel of ended spans.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -9,13 +9,13 @@ use tokio::sync::mpsc;
 
 use super::{TraceContext, TraceSpan};
 
-/// Gives spans their names and takes them once they have ended. Cheap to clone.
+/// Creates span identities and accepts ended spans. Cheap to clone.
 #[derive(Clone)]
 pub struct Tracer(Arc<SharedTracer>);
 
 struct SharedTracer {
     spans: mpsc::Sender<TraceSpan>,
-    /// The part of the requests that are sampled where their callers do not say.
+    /// The fraction of requests that are sampled if their callers do not decide.
     ratio: f64,
     names: RandomState,
     next: AtomicU64,
@@ -23,9 +23,9 @@ struct SharedTracer {
 }
 
 impl Tracer {
-    /// A tracer and where its spans come out. Of the requests whose callers say nothing, `ratio` is
-    /// sampled (1.0: all). At most `capacity` spans wait; what comes when there are so many is
-    /// dropped and counted: nobody waits for a span.
+    /// Returns a tracer and the receiver of its spans. `ratio` is the fraction of requests to
+    /// sample if their callers do not decide (1.0: all). At most `capacity` spans wait; further
+    /// ones are dropped and counted, so nothing waits for a span.
     pub fn channel(ratio: f64, capacity: usize) -> (Self, mpsc::Receiver<TraceSpan>) {
         let (spans, ended) = mpsc::channel(capacity);
         let shared = SharedTracer {
@@ -43,8 +43,8 @@ impl Tracer {
         self.0.dropped.load(Ordering::Relaxed)
     }
 
-    /// A new span of the caller's trace, or of a trace of its own, if it is to be collected. A
-    /// caller's flag decides.
+    /// Returns a new span of the caller's trace, or of a new trace; `None` if it is not sampled.
+    /// The caller's flag decides.
     pub(super) fn sample(&self, caller: Option<TraceContext>) -> Option<TraceContext> {
         match caller {
             Some(caller) => caller.sampled.then(|| TraceContext {
@@ -59,7 +59,7 @@ impl Tracer {
         }
     }
 
-    /// A span of a trace of its own.
+    /// Returns a span of a new trace.
     pub(super) fn root(&self) -> TraceContext {
         let (high, low) = (self.span(), self.span());
         let mut trace = [0; 16];
@@ -72,22 +72,22 @@ impl Tracer {
         }
     }
 
-    /// Takes a span that has ended.
+    /// Accepts a span that has ended.
     pub(super) fn take(&self, span: TraceSpan) {
         if self.0.spans.try_send(span).is_err() {
             self.0.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// A number that looks like chance to everybody who does not know this process's key.
+    /// Returns a number that looks random without this process's key.
     fn span(&self) -> [u8; 8] {
         let next = self.0.next.fetch_add(1, Ordering::Relaxed);
-        // Zero stands for none.
+        // Zero means no span.
         self.0.names.hash_one(next).max(1).to_be_bytes()
     }
 }
 
-/// Where a trace's number lies between 0 and 1.
+/// Maps a trace's number to a value between 0 and 1.
 fn part(trace: [u8; 16]) -> f64 {
     let low = u128::from_be_bytes(trace) & ((1 << 53) - 1);
     low as f64 / (1_u64 << 53) as f64
