@@ -1,6 +1,5 @@
-//! One timer for everything that is due at some time. It is set again only if it would ring too
-//! late: ringing too early costs a turn of the loop, setting it in each turn would cost time for
-//! each batch.
+//! One timer for all of a lane's deadlines. It is reset only if it would ring too late: ringing too
+//! early costs one turn of the loop, but resetting it in each turn would cost time for every batch.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -11,7 +10,7 @@ use tokio::time::{Instant, Sleep, sleep};
 
 pub(crate) struct Alarm {
     sleep: Pin<Box<Sleep>>,
-    /// When it rings; `None`: not at all.
+    /// The time at which the alarm rings; `None` if it is off.
     at: Option<Instant>,
 }
 
@@ -23,7 +22,7 @@ impl Alarm {
         }
     }
 
-    /// Rings at this time or before.
+    /// Sets the alarm to ring at this time or earlier; `None` turns it off.
     pub(crate) fn set(&mut self, at: Option<Instant>) {
         let Some(at) = at else {
             self.at = None;
@@ -35,7 +34,7 @@ impl Alarm {
         }
     }
 
-    /// Ends when it rings, once for each time it was set. Cancel safe.
+    /// Waits until the alarm rings, once for each time it was set. Cancel safe.
     pub(crate) async fn rings(&mut self) {
         poll_fn(|cx| match self.at {
             Some(_) => self.sleep.as_mut().poll(cx),

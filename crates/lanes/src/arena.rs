@@ -1,5 +1,5 @@
-//! Values kept under small numbers, which are used again once they are free. The numbers never
-//! leave the lane.
+//! Values stored under small numbers, which are reused once they are free. The numbers never leave
+//! the lane.
 
 /// A growable table with a free list.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl<T> Arena<T> {
         Some(value)
     }
 
-    /// Forgets a value where it lies, which costs less than to move it out.
+    /// Drops a value in place, which costs less than moving it out.
     pub(crate) fn forget(&mut self, key: usize) {
         if let Some(slot) = self.slots.get_mut(key)
             && slot.is_some()
@@ -51,7 +51,7 @@ impl<T> Arena<T> {
         }
     }
 
-    /// The keys in use, in no order that means anything.
+    /// Returns the keys in use, in no particular order.
     pub(crate) fn keys(&self) -> Vec<usize> {
         let used = |(key, slot): (usize, &Option<T>)| slot.is_some().then_some(key);
         self.slots.iter().enumerate().filter_map(used).collect()

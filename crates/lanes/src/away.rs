@@ -1,28 +1,30 @@
-//! A database that cannot be reached: since when, and the faults of the writes that wait for it.
+//! A database that cannot be reached: how long it has been away, and the faults of the writes that
+//! wait for it.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 use windrow_core::Fault;
 
-/// A database that is away, as the lane's worker and its handles know it.
+/// A database that is away, as seen by the lane's worker and its handles.
 #[derive(Clone, Debug)]
 pub(crate) struct Away {
     pub(crate) since: Instant,
     pub(crate) fault: Fault,
-    /// When to look for units that have waited long enough.
+    /// The next time to look for units that have waited long enough.
     pub(crate) look_at: Instant,
-    /// True while only a probe knows what the database is like: the lane itself has not tried to
+    /// True while only a probe has found the database away, and the lane itself has not tried to
     /// connect since.
     pub(crate) is_only_probed: bool,
 }
 
 impl Away {
     /// Returns the fault of writes that arrive now, if the database has been away for too long for
-    /// them to wait. The one judge of that, for writes and for readiness.
+    /// them to wait. Both writes and the readiness check ask this function.
     pub(crate) fn refusal(&self, away_wait: Duration) -> Option<Fault> {
         let away_for = self.since.elapsed();
-        // If only a probe knows, the write tries for itself: the database may be back.
+        // If only a probe found the database away, the write tries for itself: the database may be
+        // back.
         (!self.is_only_probed && away_for >= away_wait)
             .then(|| away_before(&self.fault, away_for, away_wait))
     }

@@ -3,7 +3,7 @@
 use tokio::time::Instant;
 use windrow_core::Unit;
 
-/// A batch before it leaves. The units go to the flight, the manifest stays with the lane.
+/// A batch before it leaves. The units go to the connection; the manifest stays with the lane.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) units: Vec<Unit>,
@@ -13,37 +13,37 @@ pub(crate) struct Batch {
 /// The spans of a batch, from which the lane answers its units.
 #[derive(Debug, Default)]
 pub(crate) struct Manifest {
-    /// Whose units they are, in the order of the batch.
+    /// The submissions that the units belong to, in the order of the batch.
     pub(crate) spans: Vec<Span>,
-    /// The sources that have units in it, each once.
+    /// The sources that have units in the batch, each once.
     pub(crate) sources: Vec<usize>,
-    /// Hashes of the rows it touches, where more than one flight was possible.
+    /// Hashes of the rows that the batch touches, if more than one flight was possible.
     pub(crate) hashes: Vec<u64>,
     pub(crate) rows: usize,
     pub(crate) bytes: usize,
-    /// True if a limit left units behind that could have come along.
+    /// True if a limit kept units out of the batch that could have been part of it.
     pub(crate) cut: bool,
-    /// True if its units have been under way before.
+    /// True if the units have been in a flight before.
     pub(crate) retry: bool,
-    /// When it left.
+    /// The time at which the batch left.
     pub(crate) departed: Option<Instant>,
 }
 
-/// Neighbouring units of one submission.
+/// Consecutive units of one submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) source: usize,
     pub(crate) ticket: usize,
-    /// The index of the first of them in the submission.
+    /// The index of the first of these units in the submission.
     pub(crate) first: usize,
     pub(crate) count: usize,
-    /// The number of times that they have been under way before.
+    /// The number of times that these units have been in a flight before.
     pub(crate) attempts: u32,
     pub(crate) arrived: Instant,
 }
 
 impl Manifest {
-    /// Adds units of one submission; they join the last span where they follow it without a gap.
+    /// Adds units of one submission, to the last span if they directly follow it.
     pub(crate) fn add(&mut self, span: Span) {
         if let Some(last) = self.spans.last_mut()
             && last.ticket == span.ticket

@@ -1,5 +1,5 @@
-//! One connection for batches and the task that owns it: connects, executes one batch after
-//! another, closes the connection. A lane interrupts what is under way by asking the task.
+//! One connection for batches and the task that owns it. The task connects, executes one batch
+//! after another, and closes the connection. A lane asks the task to interrupt the batch under way.
 
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
@@ -28,7 +28,7 @@ pub(crate) struct BatchConnection {
 }
 
 impl BatchConnection {
-    /// Connects, as often as that takes, and executes what is ordered until the connection or the
+    /// Connects, with as many attempts as needed, and executes orders until the connection or the
     /// lane ends.
     pub(crate) async fn run(mut self) {
         let Some(mut executor) = self.connect().await else {
@@ -66,7 +66,8 @@ impl BatchConnection {
             let sink = self.sink.clone();
             let connected = tokio::select! {
                 connected = connect(&*sink, Purpose::Batches) => connected,
-                // No order comes before there is a connection: this is the end of the lane.
+                // No order comes before the connection is open: the channel was closed because the
+                // lane ends.
                 _ = self.orders.recv() => return None,
             };
             match connected {
@@ -74,7 +75,7 @@ impl BatchConnection {
                 Err(fault) if fault.class == FaultClass::Unavailable => {
                     self.say(Signal::Unreachable { connection, fault }).await;
                 }
-                // The worker closes `orders` unless units stay for which this goes on.
+                // The worker closes `orders`, unless units remain for which to try again.
                 Err(fault) => self.say(Signal::Refused { connection, fault }).await,
             }
             tokio::select! {
@@ -85,12 +86,12 @@ impl BatchConnection {
     }
 
     async fn say(&self, signal: Signal) {
-        // An error says that the worker has ended; then nobody waits for this.
+        // An error means that the worker has ended, and nobody waits for the signal.
         drop(self.signals.send(signal).await);
     }
 }
 
-/// False for a unit that may run again.
+/// True if the verdict is the client's answer; false if the unit may run again.
 fn is_answer(verdict: &Verdict) -> bool {
     match verdict {
         Verdict::Final(Err(failed)) => !matches!(
@@ -102,18 +103,18 @@ fn is_answer(verdict: &Verdict) -> bool {
     }
 }
 
-/// No flight has this number.
+/// A number that no flight has.
 const NOBODY: u64 = u64::MAX;
 
-/// The delay before another request to interrupt the same batch: one that reached the server
-/// between two round trips had no effect.
+/// The delay before the same batch is interrupted again: a request that reached the server between
+/// two round trips had no effect.
 const AGAIN: Duration = Duration::from_millis(100);
 
 /// The lane's end of the channel by which it interrupts a connection.
 #[derive(Debug)]
 pub(crate) struct Asker(watch::Sender<u64>);
 
-/// The end of the task that owns the connection.
+/// The task's end of the channel by which a lane interrupts a connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked(watch::Receiver<u64>);
 
@@ -124,33 +125,33 @@ pub(crate) fn interrupts() -> (Asker, Asked) {
 }
 
 impl Asker {
-    /// True if a flight was asked to be given up.
+    /// True if the lane has asked to interrupt this flight.
     pub(crate) fn has_asked(&self, flight: u64) -> bool {
         *self.0.borrow() == flight
     }
 
-    /// Asks for a flight to be given up. If it has ended, nothing happens.
+    /// Asks the task to interrupt a flight. Does nothing if the flight has ended.
     pub(crate) fn ask(&self, flight: u64) {
         self.0.send_replace(flight);
     }
 }
 
 impl Asked {
-    /// True once a flight is to be given up.
+    /// True once the lane has asked to interrupt this flight.
     pub(crate) fn is_for(&self, flight: u64) -> bool {
         *self.0.borrow() == flight
     }
 
-    /// Ends once a flight is to be given up. Cancel safe.
+    /// Waits until the lane asks to interrupt this flight. Cancel safe.
     pub(crate) async fn comes_for(&mut self, flight: u64) {
-        // An error says that the lane has ended: then nobody asks any more.
+        // An error means that the lane has ended and will not ask.
         if self.0.wait_for(|asked| *asked == flight).await.is_err() {
             std::future::pending::<()>().await;
         }
     }
 
-    /// Executes a batch, and interrupts it when that is asked for. An executor that panics has
-    /// crashed.
+    /// Executes a batch, and interrupts it if the lane asks for that. If the executor panics,
+    /// returns the report on a panic.
     pub(crate) async fn execute(
         &mut self,
         executor: &mut dyn Executor,
@@ -173,7 +174,8 @@ impl Asked {
         let mut sure = true;
         loop {
             match select(executed.as_mut(), canceller.cancel()).await {
-                // Not before the request is through: the connection's next batch must not meet it.
+                // Waits until the request to cancel has been sent completely: it must not hit the
+                // connection's next batch.
                 Either::Left((mut report, request)) => {
                     sure &= request.await.is_ok();
                     report.usable &= sure;

@@ -1,5 +1,4 @@
-//! The connections of a lane for batches: which one has a flight under way, is idle, is still being
-//! opened.
+//! The connections of a lane for batches. Each is being opened, idle, or has a flight under way.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +21,8 @@ pub(crate) struct Connections {
     next_id: u64,
     /// Connections that were lost and not replaced yet.
     lost: usize,
-    /// After a connection more was refused, while others work: when to ask again.
+    /// The time before which no further connection is opened, after one was refused while others
+    /// work.
     no_more_before: Option<Instant>,
     backoff: Backoff,
 }
@@ -30,7 +30,8 @@ pub(crate) struct Connections {
 #[derive(Debug)]
 struct Member {
     id: u64,
-    /// Room for one batch; the task of an idle connection has taken the last one.
+    /// The channel to the connection's task, with capacity for one batch. The task of an idle
+    /// connection has taken the last one.
     orders: mpsc::Sender<Order>,
     asker: Asker,
     state: State,
@@ -43,7 +44,7 @@ enum State {
     Flying(Flight),
 }
 
-/// A batch that could not be sent off.
+/// A batch that could not be handed to a connection.
 type Unsent = Box<(Vec<Unit>, Flight)>;
 
 /// A batch under way.
@@ -51,16 +52,17 @@ type Unsent = Box<(Vec<Unit>, Flight)>;
 pub(crate) struct Flight {
     pub(crate) id: u64,
     pub(crate) manifest: Manifest,
-    /// True if its keys are known, so that another flight can leave beside it.
+    /// True if the rows that its units touch are known, so that another flight can leave beside it.
     pub(crate) keyed: bool,
-    /// Flights of its kind, apart or not, that were under way when it left, with it.
+    /// The number of flights under way when it left, itself included: only those that travel apart,
+    /// or only those that do not, as it does itself.
     pub(crate) flying: usize,
-    /// True if its units travel apart from others, which would have to wait for them.
+    /// True if its units travel apart from others, so that those need not wait for them.
     pub(crate) is_apart: bool,
     /// True if its units had waited for another flight to end.
     pub(crate) waited: bool,
-    /// Sources whose clients have asked, at that time, for their first unit that is not answered
-    /// to be given up.
+    /// Sources whose clients have cancelled their first unanswered unit, with the time of the
+    /// request.
     pub(crate) called_back: Vec<(usize, Instant)>,
 }
 
@@ -84,27 +86,27 @@ impl Connections {
             })
     }
 
-    /// Connections that are open.
+    /// Returns the number of open connections.
     pub(crate) fn connected(&self) -> usize {
         let connecting = |member: &&Member| matches!(member.state, State::Connecting);
         self.members.len() - self.members.iter().filter(connecting).count()
     }
 
-    /// The connection that was idle last: it is the warmest.
+    /// Returns the connection that became idle last: its caches are the warmest.
     pub(crate) fn idle(&self) -> Option<u64> {
         let idle = |member: &&Member| matches!(member.state, State::Idle { .. });
         self.members.iter().rfind(idle).map(|member| member.id)
     }
 
-    /// True if a connection more is wanted and may be opened: one at a time, and not at once after
-    /// a refusal.
+    /// True if another connection is needed and may be opened. Connections are opened one at a
+    /// time, and not right after one was refused.
     pub(crate) fn wants_more(&self, limit: usize, now: Instant) -> bool {
         let connected = self.connected();
         let refused = connected > 0 && self.no_more_before.is_some_and(|at| now < at);
         connected < limit && connected == self.members.len() && !refused
     }
 
-    /// Starts the task of another connection, which will connect and say so.
+    /// Starts the task of another connection. The task connects and signals the worker.
     pub(crate) fn open(
         &mut self,
         sink: &Arc<dyn Sink>,
@@ -134,7 +136,7 @@ impl Connections {
         });
     }
 
-    /// A connection is open. True if it stands in for one that was lost.
+    /// Notes that a connection is open. Returns true if it replaces a lost one.
     pub(crate) fn connected_now(&mut self, connection: u64, now: Instant) -> bool {
         if let Some(member) = self.member(connection) {
             member.state = State::Idle { since: now };
@@ -146,7 +148,8 @@ impl Connections {
         replaced
     }
 
-    /// Sends a batch off. Gives everything back if the connection's task is not there any more.
+    /// Sends a batch to a connection. Returns the batch and its flight if the connection's task has
+    /// ended.
     pub(crate) fn send(
         &mut self,
         connection: u64,
@@ -172,8 +175,8 @@ impl Connections {
         }
     }
 
-    /// A source's client wants its first unit given up. One that is a batch by itself is
-    /// interrupted; in a batch with others it is noted, for when the batch lets go of it.
+    /// Cancels the first unanswered unit of a source. If the unit is the only one in its batch,
+    /// interrupts the batch; otherwise notes the request until the batch has landed.
     pub(crate) fn call_back(&mut self, source: usize, asked: Instant) {
         for member in &mut self.members {
             let State::Flying(flight) = &mut member.state else {
@@ -190,7 +193,7 @@ impl Connections {
         }
     }
 
-    /// A connection's flight has ended.
+    /// Notes that a connection's flight has ended, and returns the flight.
     pub(crate) fn landed(&mut self, connection: u64, usable: bool, now: Instant) -> Option<Flight> {
         let member = self.member(connection)?;
         let before = std::mem::replace(&mut member.state, State::Idle { since: now });
@@ -204,8 +207,8 @@ impl Connections {
         }
     }
 
-    /// Lets connections go that have been idle for so long. Gives the time at which the next of
-    /// those that stay may have been, `None` where none stays.
+    /// Closes the connections that have been idle for `after`. Returns the time at which the next
+    /// one may be due; `None` if no connection remains.
     pub(crate) fn close_idle(&mut self, now: Instant, after: Duration) -> Option<Instant> {
         self.members.retain(|member| match member.state {
             State::Idle { since } => now.saturating_duration_since(since) < after,
@@ -218,12 +221,12 @@ impl Connections {
         self.members.iter().map(since).min()?.checked_add(after)
     }
 
-    /// Lets a connection go; its task ends by itself.
+    /// Drops a connection; its task ends by itself.
     pub(crate) fn dismiss(&mut self, connection: u64) {
         self.members.retain(|member| member.id != connection);
     }
 
-    /// No more connections than there are, for a while.
+    /// Opens no further connections for a while.
     pub(crate) fn pause(&mut self, now: Instant) {
         let pause = self.backoff.delay();
         self.no_more_before = Some(now + pause);

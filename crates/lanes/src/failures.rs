@@ -1,4 +1,4 @@
-//! Which writes failed, by table and reason, with the last of each: for operators.
+//! The writes that failed, counted by table and reason, with the last one of each, for operators.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use foldhash::fast::RandomState;
 use windrow_core::bookkeeping::IDEMPOTENCY;
 use windrow_core::{Fault, FaultClass, TableName, Unit, Verdict, Write};
 
-/// Tables that are counted separately, at most.
+/// The most tables that are counted separately.
 const MOST: usize = 200;
 
 /// The writes to one table that failed for one reason.
@@ -20,21 +20,22 @@ pub struct Failure {
     pub class: FaultClass,
     /// The number of failed units since the start.
     pub count: u64,
-    /// When a batch held the last one.
+    /// The time at which the last one failed.
     pub at: SystemTime,
-    /// The last one, in the database's words, which may name values of its row.
+    /// The fault of the last one, in the database's words, which may quote values of its row.
     pub last: Fault,
 }
 
 type ByClass = BTreeMap<FaultClass, Failure>;
 
-/// Shared by all lanes. Cheap to clone.
+/// The failures of all lanes. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Failures(Arc<Mutex<HashMap<TableName, ByClass, RandomState>>>);
 
 impl Failures {
-    /// Notes those of a batch, if it has any. Of those alike one is kept. Returns the number of
-    /// units that did not fail: their idempotency keys show that they were executed before.
+    /// Notes the failures of a batch. Keeps one fault for each table and reason. Returns the number
+    /// of units that did not really fail: their idempotency keys show that they were executed
+    /// before.
     pub(crate) fn note(&self, units: &[Unit], verdicts: &[Verdict]) -> u64 {
         let mut replayed = 0;
         let pairs = units.iter().zip(verdicts);
@@ -78,7 +79,7 @@ impl Failures {
         replayed
     }
 
-    /// All of them, the latest first.
+    /// Returns all failures, the latest first.
     pub(crate) fn list(&self) -> Vec<Failure> {
         let all = self.lock();
         let mut list: Vec<Failure> = all.values().flat_map(BTreeMap::values).cloned().collect();
@@ -91,7 +92,7 @@ impl Failures {
     }
 }
 
-/// Returns true if a write failed because the idempotency key that it inserts is there.
+/// True if a write failed because the idempotency key that it inserts exists already.
 fn is_known_key(write: &Write, fault: &Fault) -> bool {
     fault.class == FaultClass::Unique && &*write.table().table == IDEMPOTENCY
 }

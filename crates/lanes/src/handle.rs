@@ -15,8 +15,8 @@ use crate::worker::{self, Parts};
 
 /// A running lane.
 ///
-/// Dropping it does not end the lane: that goes on until every [`Intake`](windrow_core::Intake) of
-/// it is gone and what was accepted is answered. [`Lane::shutdown`] ends it in any case.
+/// Dropping it does not end the lane, which runs until every [`Intake`](windrow_core::Intake) of it
+/// is dropped and all accepted writes are answered. [`Lane::shutdown`] ends it in any case.
 #[derive(Debug)]
 pub struct Lane {
     watch: LaneWatch,
@@ -24,7 +24,7 @@ pub struct Lane {
     worker: JoinHandle<()>,
 }
 
-/// A view of a lane's state, also while its owner ends it. Cheap to clone.
+/// A view of a lane's state, which can be kept while the lane is shut down. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct LaneWatch {
     name: Name,
@@ -36,8 +36,8 @@ pub struct LaneWatch {
 }
 
 impl Lane {
-    /// Starts a lane on the current tokio runtime (its timers must be enabled). It serves what
-    /// comes through `arrivals` and connects to the database with the first write. `name`
+    /// Starts a lane on the current tokio runtime (its timers must be enabled). The lane serves
+    /// what comes through `arrivals`, and connects to the database at the first write. `name`
     /// labels its metrics and logs: two lanes that run at the same time should not share one.
     ///
     /// # Panics
@@ -83,36 +83,36 @@ impl Lane {
         }
     }
 
-    /// Accepts nothing more, finishes all that was accepted (also what is to be run again, and
-    /// waits for a database that is away as long as [`Limits::away_wait`] says), closes the
-    /// connections, and ends.
+    /// Stops accepting writes, finishes all that were accepted, closes the connections, and ends.
+    /// Units to be run again are finished as well, and wait for a database that is away for
+    /// [`Limits::away_wait`].
     ///
-    /// Dropping the future does not stop any of this: it then goes on as long as the runtime lives.
+    /// Dropping the future does not stop the shutdown, which goes on as long as the runtime lives.
     /// So a caller may race it with a second signal.
     pub async fn shutdown(self) {
-        // Errors here say that the lane has ended already, which is what is asked for.
+        // An error means that the lane has ended already.
         self.stop.send(()).ok();
         self.worker.await.ok();
     }
 
-    /// Returns the lane's state at this moment: [`LaneWatch::status`].
+    /// Returns the lane's state at this moment, as [`LaneWatch::status`] does.
     pub fn status(&self) -> LaneStatus {
         self.watch.status()
     }
 
-    /// A handle that only looks.
+    /// Returns a view of the lane's state.
     pub fn watch(&self) -> LaneWatch {
         self.watch.clone()
     }
 }
 
 impl LaneWatch {
-    /// Checks that a write which comes now is not refused at once because the database is away.
-    /// `hint`: reports a sign of life of the database to the lane, and is called only if the lane
+    /// Checks that a write that arrives now would not be refused because the database is away.
+    /// `hint` reports a sign of life of the database to the lane; it is called only if the lane
     /// would refuse the write. Cancel safe.
     ///
     /// # Errors
-    /// The fault of such a write; the lane has ended.
+    /// The fault of such a write, or that the lane has ended.
     pub async fn takes_writes(&self, hint: impl FnOnce()) -> Result<(), Fault> {
         let mut away = self.away.clone();
         let refusal = |away: &Option<Away>| away.as_ref()?.refusal(self.away_wait);
@@ -120,7 +120,7 @@ impl LaneWatch {
             return Ok(());
         };
         hint();
-        // The lane notes what it has heard, or what its next attempt to connect has met.
+        // The lane has followed the hint, or has tried to connect.
         if away.changed().await.is_err() {
             return Err(fault);
         }
@@ -128,7 +128,7 @@ impl LaneWatch {
         refusal.map_or(Ok(()), Err)
     }
 
-    /// Returns the lane's state at this moment. Cheap: only counters are read.
+    /// Returns the lane's state at this moment. Cheap: it only reads counters.
     pub fn status(&self) -> LaneStatus {
         let meters = &self.meters;
         let gauge = |gauge: &prometheus_client::metrics::gauge::Gauge| gauge.get().unsigned_abs();

@@ -1,15 +1,16 @@
-//! Since when a lane has had nothing to do.
+//! The time for which a lane has had nothing to do.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Written by the lane's worker, read by its handles.
+/// The time since which a lane is idle, written by its worker and read by its handles.
 #[derive(Debug)]
 pub(crate) struct IdleNote {
     started: Instant,
-    /// In nanoseconds since it was started; [`BUSY`] while there is something to do.
+    /// Nanoseconds between the start and the moment at which the lane became idle; [`BUSY`] while
+    /// it has something to do.
     since: AtomicU64,
 }
 
@@ -23,7 +24,7 @@ impl IdleNote {
         }
     }
 
-    /// Notes whether there is something to do. Cheap where nothing changes.
+    /// Notes if the lane has something to do. Cheap if nothing has changed.
     pub(crate) fn set(&self, busy: bool) {
         if busy == (self.since.load(Ordering::Relaxed) == BUSY) {
             return;
@@ -36,7 +37,7 @@ impl IdleNote {
         self.since.store(since, Ordering::Relaxed);
     }
 
-    /// Returns how long there has been nothing to do; `None` while there is something.
+    /// Returns how long the lane has been idle; `None` while it has something to do.
     pub(crate) fn lasts(&self) -> Option<Duration> {
         let since = match self.since.load(Ordering::Relaxed) {
             BUSY => return None,

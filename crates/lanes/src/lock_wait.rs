@@ -1,5 +1,5 @@
-//! A connection for units that wait for a lock of another session, each by itself, and the task
-//! that owns the connection.
+//! A connection for units that wait for another session's lock, one unit at a time, and the task
+//! that owns it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,8 +21,8 @@ const KEPT: Duration = Duration::from_secs(5);
 /// The SQLSTATE of a server that has no capacity for another connection.
 const NO_ROOM: &str = "53300";
 
-/// The task's end of its channels. It ends when the worker drops the other end of `orders`, or asks
-/// for nothing.
+/// The task's end of its channels. The task ends when the worker drops the other end of `orders`,
+/// or has sent no order for [`KEPT`].
 pub(crate) struct LockWaitConnection {
     pub(crate) id: u64,
     pub(crate) orders: mpsc::Receiver<LockWaitOrder>,
@@ -33,10 +33,10 @@ pub(crate) struct LockWaitConnection {
     pub(crate) away_wait: Duration,
 }
 
-/// Why a unit has no connection.
+/// The reason why a unit has no connection.
 enum ConnectFailure {
     Failed(Fault),
-    /// There is no room for one more.
+    /// The server has no capacity for another connection.
     NoRoom,
 }
 
@@ -52,7 +52,7 @@ impl LockWaitConnection {
                 },
                 Err(()) => Signal::NoRoom { connection, order },
             };
-            // An error says that the worker has ended; then nobody waits for this.
+            // An error means that the worker has ended, and nobody waits for the signal.
             drop(self.signals.send(signal).await);
         }
         if let Some(executor) = executor {
@@ -60,7 +60,7 @@ impl LockWaitConnection {
         }
     }
 
-    /// The next unit; `None` if for some time there is none.
+    /// Returns the next unit; `None` if none comes within [`KEPT`].
     async fn next(&mut self) -> Option<LockWaitOrder> {
         match tokio::time::timeout(KEPT, self.orders.recv()).await {
             Ok(order) => order,
@@ -73,7 +73,7 @@ impl LockWaitConnection {
         }
     }
 
-    /// Returns the outcome of a unit. An error says that the server had no capacity for a
+    /// Returns the outcome of a unit. An error means that the server had no capacity for a
     /// connection.
     async fn outcome(
         &mut self,
@@ -97,7 +97,7 @@ impl LockWaitConnection {
                 let fault = unknown.unwrap_or_else(Fault::called_back);
                 return Ok(Err(fault.into()));
             }
-            // Each attempt of a persistent unit has all of its role's time limits.
+            // Each attempt of a persistent unit gets all of its role's time limits.
             executor.arrived(match order.policy.is_persistent() {
                 true => Instant::now(),
                 false => order.arrived,
@@ -119,7 +119,7 @@ impl LockWaitConnection {
                         unknown = Some(failed.fault);
                     }
                 }
-                // What rolls the next attempt back says nothing of the one before.
+                // The rollback of this attempt says nothing about the one before.
                 Some(Err(failed)) if failed.fault.may_retry() => {
                     return Ok(Err(unknown.map_or(failed, UnitFault::from)));
                 }
@@ -146,7 +146,8 @@ impl LockWaitConnection {
         match verdict {
             Some(Verdict::Final(outcome)) => Some(outcome),
             Some(_) if called_back => Some(Err(Fault::called_back().into())),
-            // The unit has waited as long as its client's session would have: the server's answer.
+            // The unit has waited as long as its client's session would have: answer what the
+            // server answered.
             Some(Verdict::WaitsForLock(fault)) if !order.policy.is_background() => {
                 Some(Err(fault.into()))
             }
@@ -155,22 +156,22 @@ impl LockWaitConnection {
                 let again = order.policy.allows(fault.retry(), attempts, waited, usual);
                 (!again).then(|| Err(fault.into()))
             }
-            // One that is alone has nobody to wait for: a sink that says so is not believed for
-            // ever.
+            // A unit that runs alone has no other unit to wait for. A sink that goes on saying so
+            // is not believed.
             Some(Verdict::NotTried) if attempts >= MAX_ATTEMPTS => Some(outcome_of_panic()),
             Some(Verdict::NotTried) => None,
             None => Some(outcome_of_panic()),
         }
     }
 
-    /// True if a unit runs again whose fault would be a client's answer.
+    /// True if the unit runs again after a fault that would otherwise be its client's answer.
     fn outlasts(&self, order: &LockWaitOrder, fault: &Fault) -> bool {
         let retry = fault.retry();
         order.policy.outlasts(retry, order.arrived.elapsed())
             && (retry == Retry::OutcomeUnknown || !self.asked.is_for(order.number))
     }
 
-    /// Connects, as long as the unit may wait for that.
+    /// Connects, for as long as the unit may wait for that.
     async fn connect(
         &mut self,
         order: &LockWaitOrder,

@@ -11,20 +11,20 @@ pub(crate) struct Order {
     pub(crate) units: Vec<Unit>,
 }
 
-/// A unit that waits for a lock, and is to run alone.
+/// A unit that waits for a lock, to be executed alone.
 #[derive(Debug)]
 pub(crate) struct LockWaitOrder {
-    /// A number that no other one of the lane has.
+    /// A number that no other order of the lane has.
     pub(crate) number: u64,
     pub(crate) unit: Unit,
     pub(crate) arrived: Instant,
     pub(crate) policy: RetryPolicy,
-    /// True while others have connections: where there is no room for this one, it waits for one
-    /// of theirs.
+    /// True while other connections for such units are open: if the server has no capacity for this
+    /// one, the unit waits for one of them.
     pub(crate) others_connected: bool,
 }
 
-/// The messages of the tasks, through one bounded channel. A lane's worker reads these before all
+/// The messages of the tasks, through one bounded channel. A lane's worker reads them before all
 /// others.
 #[derive(Debug)]
 pub(crate) enum Signal {
@@ -32,9 +32,9 @@ pub(crate) enum Signal {
     Connected { connection: u64 },
     /// The database cannot be reached; the connection's task goes on trying.
     Unreachable { connection: u64, fault: Fault },
-    /// The database does not let us in; the connection's task has ended.
+    /// The database refuses the login; the connection's task has ended.
     Refused { connection: u64, fault: Fault },
-    /// A flight has ended. The units come back where some of them are to run again.
+    /// A flight has ended. Its units come back if some of them are to run again.
     Landed {
         connection: u64,
         landed: LandedBatch,
@@ -44,7 +44,7 @@ pub(crate) enum Signal {
         connection: u64,
         outcome: UnitOutcome,
     },
-    /// There was no room for a connection of its own.
+    /// The server had no capacity for a connection for the unit.
     NoRoom {
         connection: u64,
         order: LockWaitOrder,
@@ -56,7 +56,7 @@ pub(crate) enum Signal {
 pub(crate) struct LandedBatch {
     pub(crate) units: Vec<Unit>,
     pub(crate) report: Report,
-    /// The units that failed because they were executed before.
+    /// The number of units that failed only because they were executed before.
     pub(crate) replayed: u64,
 }
 

@@ -1,7 +1,7 @@
 //! The metrics of lanes.
 //!
-//! Each has the label `lane`; the labels in the table come on top of it. A lane that ends takes its
-//! series with it; its counts are added to those of the lane `(ended)`, so that sums never fall.
+//! Each has the label `lane` and those in the table. When a lane ends, its series are removed, and
+//! its counts are added to those of the lane `(ended)`, so that sums never fall.
 //!
 //! | name | labels | what it counts |
 //! | --- | --- | --- |
@@ -75,7 +75,7 @@ pub struct LaneMetrics {
     abandoned: Family<Labels, Counter>,
     reconnects: Family<Labels, Counter>,
     away: Family<Labels, Gauge>,
-    /// The number of lanes of each name, which share their series.
+    /// The number of lanes of each name. Lanes of one name share their series.
     lanes: Arc<Mutex<HashMap<Name, usize>>>,
     failures: Failures,
 }
@@ -87,7 +87,8 @@ fn seconds() -> Histogram {
     ])
 }
 
-/// From 1 us, a row of a large batch, to a second, a row that ran alone and waited.
+/// Returns a histogram from 1 us (a row of a large batch) to one second (a row that ran alone and
+/// waited).
 fn row_seconds() -> Histogram {
     Histogram::new([
         1e-6, 2.5e-6, 5e-6, 10e-6, 25e-6, 50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3,
@@ -100,8 +101,8 @@ fn rows() -> Histogram {
 }
 
 impl LaneMetrics {
-    /// Registers the families. The registry is to have no prefix: the names carry `windrow_`
-    /// themselves.
+    /// Registers the families. The registry must have no prefix: the names contain `windrow_`
+    /// already.
     pub fn register(registry: &mut Registry) -> Self {
         let metrics = Self::new();
         metrics.register_counts(registry);

@@ -1,24 +1,24 @@
-//! A flight that takes much longer than flights usually take does not hold up those who came after
-//! it.
+//! Decides when a flight is overdue, so that others may leave beside it.
 //!
-//! A flight is overdue by the rule that TCP uses for round trips (RFC 6298, section 2): it takes
-//! longer than the average plus four times the mean deviation. A batch may be late because a table
-//! has to be described first, because one of its writes fails, waits for a lock or is large. Others
-//! need not pay for that if the database takes another flight beside it.
+//! The rule is that of TCP for round trips (RFC 6298, section 2): a flight is overdue if it takes
+//! longer than the average plus four times the mean deviation. A batch may be late because Windrow
+//! has to read its table's description first, or because one of its writes fails, waits for a lock
+//! or is large. Other clients need not wait for that if the database can run another flight beside
+//! it.
 
 use std::time::Duration;
 
-/// The weight of the newest time in the average, and in the deviation from it.
+/// The weight of the newest time in the average, and in the mean deviation.
 const AVERAGE_WEIGHT: f64 = 1.0 / 8.0;
 const DEVIATION_WEIGHT: f64 = 1.0 / 4.0;
 
-/// A flight is late by more than so many deviations.
+/// The number of deviations by which a flight is overdue.
 const DEVIATIONS: f64 = 4.0;
 
-/// Below this nobody is called late: a further flight costs more than such a wait.
+/// The shortest time after which a flight is overdue: another flight costs more than such a wait.
 const SHORTEST: Duration = Duration::from_millis(1);
 
-/// Flights that must have landed before any is called late.
+/// The number of flights that must have landed before any is overdue.
 const EVIDENCE: u32 = 8;
 
 /// The usual time of a flight, in seconds.
@@ -30,8 +30,8 @@ pub(crate) struct UsualTime {
 }
 
 impl UsualTime {
-    /// A flight has landed that took so long. One that was overdue counts only as far as it was
-    /// not: the others say what is usual.
+    /// Counts the time of a flight that has landed. An overdue flight counts only as long as it was
+    /// allowed to take.
     pub(crate) fn landed(&mut self, took: Duration) {
         let most = self.allowed().unwrap_or(Duration::MAX);
         let took = took.min(most).as_secs_f64();

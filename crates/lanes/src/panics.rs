@@ -7,7 +7,7 @@ use futures_util::FutureExt;
 use windrow_core::sink::Purpose;
 use windrow_core::{Executor, Fault, Report, Sink, UnitOutcome, Verdict};
 
-/// Connects; a sink that panics has refused.
+/// Connects; a sink that panics counts as having refused.
 pub(crate) async fn connect(sink: &dyn Sink, purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
     let connected = AssertUnwindSafe(sink.connect(purpose)).catch_unwind().await;
     connected.unwrap_or_else(|_| {
@@ -22,7 +22,7 @@ pub(crate) fn report_of_panic(units: usize) -> Report {
     Report::broken(units, &Verdict::Final(outcome_of_panic()))
 }
 
-/// The outcome of a unit whose executor panicked.
+/// Returns the outcome of a unit whose executor panicked.
 pub(crate) fn outcome_of_panic() -> UnitOutcome {
     let fault = Fault::unknown(
         "executing the batch of this write failed by a defect in Windrow; its log holds the panic",

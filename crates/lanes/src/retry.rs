@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use windrow_core::Backoff;
 
-/// Attempts after which a sink that holds a unit back for nothing is not believed any more.
+/// Attempts after which a sink that reports "not tried" for a unit that runs alone is not believed.
 pub(crate) const MAX_ATTEMPTS: u32 = 10;
 
-/// Returns the delays of units that others were in the way of: none after the first time, for the
-/// others have finished.
+/// Returns the delays of units that met a conflict with another transaction. The first retry is
+/// immediate, because the other transaction has usually ended.
 pub(crate) fn conflict_backoff() -> Backoff {
     Backoff::new(Duration::from_millis(2), Duration::from_millis(128)).first_at_once()
 }
 
-/// Returns the delays of units whose outcome is unknown: the server may still execute them.
+/// Returns the delays of units whose outcome is unknown: the server may still be executing them.
 pub(crate) fn unknown_backoff() -> Backoff {
     Backoff::new(Duration::from_millis(100), Duration::from_secs(2))
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use windrow_core::Name;
 
-/// A lane at one moment. Its parts are read one after another: they may be a batch apart from each
-/// other.
+/// The state of a lane at one moment. Its fields are read one after another, so a batch may land
+/// between two of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaneStatus {
     /// The lane's name.
@@ -14,28 +14,28 @@ pub struct LaneStatus {
     pub database: &'static str,
     /// Units that wait to leave.
     pub queued_units: u64,
-    /// Rows of those.
+    /// Rows of these units.
     pub queued_rows: u64,
-    /// Bytes of those.
+    /// Bytes of these units.
     pub queued_bytes: u64,
-    /// The time for which the lane has had nothing to do: all that it accepted is answered. `None`
-    /// while it has something. A write that is being submitted may not be counted yet, but a lane
-    /// whose last intake is dropped answers that one as well before it ends.
+    /// The time for which the lane has been idle, with all accepted writes answered; `None` while
+    /// it has something to do. A write that is being submitted may not be counted yet, but a lane
+    /// whose last intake is dropped answers it before it ends.
     pub idle: Option<Duration>,
     /// Connections for flights.
     pub connections: u64,
     /// Batches under way.
     pub flights: u64,
-    /// The most flights at once, as found for now.
+    /// The current limit of flights at once, found by pace.
     pub flights_limit: u64,
-    /// The most rows in one batch, as found for now.
+    /// The current limit of rows in one batch, found by pace.
     pub batch_rows_limit: u64,
     /// Rows of the batch that landed last; 0 before the first.
     pub last_batch_rows: u64,
-    /// The time for which the database has been away, and the reason. `None` while it can be
+    /// The time for which the database has been away, and the reason; `None` while it can be
     /// reached, or while no write has needed it.
     pub away: Option<(Duration, Box<str>)>,
-    /// Writes accepted since the lane's metrics exist.
+    /// Writes accepted since the lane's metrics were created.
     pub writes: u64,
     /// Units answered with success.
     pub succeeded: u64,

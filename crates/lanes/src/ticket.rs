@@ -1,4 +1,4 @@
-//! Answers that are owed: one ticket for each submission, closed once all of its units have
+//! The answers that are owed: one ticket for each submission, closed once all of its units have
 //! outcomes.
 
 use std::time::Duration;
@@ -8,7 +8,7 @@ use windrow_core::{Dones, Fault, Outcomes, Permit, RetryPolicy, Trace, UnitOutco
 
 use crate::arena::Arena;
 
-/// All submissions that are not answered yet.
+/// All submissions that are not answered.
 #[derive(Debug)]
 pub(crate) struct Tickets {
     open: Arena<Ticket>,
@@ -20,13 +20,14 @@ pub(crate) struct Tickets {
 struct Ticket {
     reply: Reply,
     permit: Permit,
-    /// The outcomes in order, with a placeholder for a unit that has none before a later one has.
-    /// Empty for a single unit.
+    /// The outcomes in order, with a placeholder for a unit that is overtaken by a later one. Empty
+    /// for a single unit.
     outcomes: Vec<UnitOutcome>,
     units: usize,
     pending: usize,
     policy: RetryPolicy,
-    /// Units that may have been executed already, by their places, with what is known of that.
+    /// Units that may have been executed already, by their index, each with the fault of that
+    /// attempt.
     unknown: Vec<(usize, Fault)>,
     trace: Option<Trace>,
 }
@@ -39,7 +40,7 @@ impl Tickets {
         }
     }
 
-    /// Opens a ticket for so many units (at least one).
+    /// Opens a ticket for this number of units (at least one).
     pub(crate) fn open(
         &mut self,
         (reply, permit): (Reply, Permit),
@@ -60,7 +61,7 @@ impl Tickets {
         })
     }
 
-    /// True if requests in the lane are traced.
+    /// True if the lane has requests that are traced.
     pub(crate) fn is_traced(&self) -> bool {
         self.traced > 0
     }
@@ -75,8 +76,8 @@ impl Tickets {
         self.open.get(key).map(|t| t.policy).unwrap_or_default()
     }
 
-    /// Returns how long the units of a ticket wait for a database that is away. `usual`: as long
-    /// as those of a client.
+    /// Returns how long the units of a ticket wait for a database that is away. `usual`: the time
+    /// for a client's units.
     pub(crate) fn away_wait(&self, key: usize, usual: Duration) -> Duration {
         let Some(ticket) = self.open.get(key) else {
             return usual;
@@ -88,7 +89,7 @@ impl Tickets {
         }
     }
 
-    /// Notes that a unit may have been executed, which its next attempt will show.
+    /// Notes that a unit may have been executed; its next attempt will show if it was.
     pub(crate) fn note_unknown(&mut self, key: usize, index: usize, fault: Fault) {
         if let Some(ticket) = self.open.get_mut(key)
             && !ticket.unknown.iter().any(|(at, _)| *at == index)
@@ -108,14 +109,14 @@ impl Tickets {
         }
     }
 
-    /// Notes the outcome of the unit at `index`; with the last one the client is answered.
+    /// Notes the outcome of the unit at `index`, and answers the client if it is the last one.
     pub(crate) fn tell(&mut self, key: usize, index: usize, outcome: UnitOutcome) {
         let Some(ticket) = self.open.get_mut(key) else {
             return;
         };
         let unknown = ticket.take_unknown(index);
         let outcome = match (unknown, outcome) {
-            // What rolls the next attempt back says nothing of the one before.
+            // The rollback of this attempt says nothing about the one before.
             (Some(unknown), Err(failed)) if failed.fault.may_retry() => Err(unknown.into()),
             (_, outcome) => outcome,
         };
@@ -130,8 +131,8 @@ impl Tickets {
         self.count(key, 1);
     }
 
-    /// Notes the same fault for `count` units from `first` on, which were not executed since they
-    /// were put into the queue.
+    /// Notes the same fault for `count` units from `first` on, none of which was executed since it
+    /// was queued.
     pub(crate) fn fail(&mut self, key: usize, first: usize, count: usize, fault: &Fault) {
         let Some(ticket) = self.open.get_mut(key) else {
             return;
@@ -151,7 +152,7 @@ impl Tickets {
         self.count(key, count);
     }
 
-    /// Lets go of units whose client has left.
+    /// Drops units whose client has left.
     pub(crate) fn forgo(&mut self, key: usize, count: usize) {
         self.count(key, count);
     }
@@ -174,7 +175,7 @@ impl Tickets {
     fn close(&mut self, key: usize, outcomes: impl Into<Outcomes>) {
         if let Some(ticket) = self.open.remove(key) {
             self.traced -= usize::from(ticket.trace.is_some());
-            // The memory first: a client that has its answer finds the budget free.
+            // Frees the memory first: a client that has its answer must find the budget free.
             drop(ticket.permit);
             ticket.reply.send(outcomes);
         }

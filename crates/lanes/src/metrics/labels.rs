@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use prometheus_client::encoding::{EncodeLabelSet, LabelSetEncoder};
 use windrow_core::Name;
 
-/// The labels of one time series: the lane and, where there is one, a second label.
+/// The labels of one time series: the lane, and for some metrics a second label.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Labels {
     pub(super) lane: Name,

@@ -9,7 +9,7 @@ use crate::failures::Failures;
 
 pub(super) const OPS: [Op; 4] = [Op::Insert, Op::Update, Op::Delete, Op::Get];
 
-/// The series of one lane. Cheap to clone: all clones count into the same.
+/// The series of one lane. Cheap to clone: all clones count in the same series.
 #[derive(Clone, Debug)]
 pub(crate) struct Meters {
     pub(super) writes: [Counter; 4],
@@ -39,8 +39,8 @@ pub(crate) struct Meters {
     pub(crate) failures: Failures,
 }
 
-/// Outcomes and writes, counted by the lane's worker before they go to the shared counters all at
-/// once.
+/// Outcomes and writes that the lane's worker has counted, to be added to the shared counters
+/// together.
 #[derive(Debug, Default)]
 pub(crate) struct Count {
     ops: [u64; 4],
@@ -62,8 +62,8 @@ impl Count {
         }
     }
 
-    /// Counts units as successes that were counted as [`FaultClass::Unique`]: they were executed
-    /// before.
+    /// Counts units as successes that had been counted as [`FaultClass::Unique`]: they were
+    /// executed before.
     pub(crate) fn replayed(&mut self, units: u64) {
         if let Some(unique) = self.faults.get_mut(FaultClass::Unique as usize) {
             let replayed = units.min(*unique);
@@ -80,7 +80,7 @@ impl Count {
 }
 
 impl Meters {
-    /// Adds what was counted and sets the count to zero.
+    /// Adds a count to the counters, and sets it to zero.
     pub(crate) fn add(&self, count: &mut Count) {
         let counted = std::mem::take(count);
         let counters = self.writes.iter().chain(&self.faults).chain([&self.ok]);
@@ -96,7 +96,7 @@ impl Meters {
         }
     }
 
-    /// Returns all counters, in an order of their own.
+    /// Returns all counters, always in the same order.
     pub(super) fn counters(&self) -> impl Iterator<Item = &Counter> {
         let plain = [
             &self.ok,
@@ -112,12 +112,12 @@ impl Meters {
         labelled.chain(plain)
     }
 
-    /// Writes accepted.
+    /// Returns the number of accepted writes.
     pub(crate) fn written(&self) -> u64 {
         self.writes.iter().map(|counter| counter.get()).sum()
     }
 
-    /// Units answered: with success, with a fault.
+    /// Returns the number of units answered with success, and with a fault.
     pub(crate) fn answered(&self) -> (u64, u64) {
         (
             self.ok.get(),

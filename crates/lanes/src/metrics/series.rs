@@ -1,4 +1,4 @@
-//! The time series of one lane: made with it, and taken out with the last lane of its name.
+//! The time series of one lane: created with it, and removed with the last lane of its name.
 
 use std::sync::PoisonError;
 
@@ -8,11 +8,10 @@ use super::LaneMetrics;
 use super::labels::Labels;
 use super::meters::{Meters, OPS};
 
-/// The label of what all lanes counted that have ended.
+/// The label of the counts of all lanes that have ended.
 const ENDED: &str = "(ended)";
 
-/// Takes the series of a lane out when the last lane of its name has ended, so that lanes may come
-/// and go.
+/// Removes the series of a lane when the last lane of its name has ended.
 #[derive(Debug)]
 pub(crate) struct SeriesGuard {
     lane: Name,
@@ -35,8 +34,7 @@ impl Drop for SeriesGuard {
 }
 
 impl LaneMetrics {
-    /// The series of one lane, all of them there from the start. They are not exposed any more once
-    /// the guard is dropped.
+    /// Returns all series of one lane, which are exposed at once and until the guard is dropped.
     pub(crate) fn lane(&self, lane: &Name) -> (Meters, SeriesGuard) {
         let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
         *lanes.entry(lane.clone()).or_default() += 1;
@@ -53,11 +51,11 @@ impl LaneMetrics {
         for (ended, sum) in from.counters().zip(to.counters()) {
             sum.inc_by(ended.get());
         }
-        // Only its counters are of use.
+        // Only the counters of ended lanes are exposed.
         self.remove_states(&Name::from(ENDED));
     }
 
-    /// Made once, so that counting costs no look-up.
+    /// Returns the series of a lane. Looked up once, so that counting needs no look-up.
     fn meters(&self, lane: &Name) -> Meters {
         let labels = |more| Labels {
             lane: lane.clone(),
@@ -105,7 +103,7 @@ impl LaneMetrics {
         }
     }
 
-    /// Takes out all series of a lane.
+    /// Removes all series of a lane.
     fn remove(&self, lane: &Name) {
         let labels = |more| Labels {
             lane: lane.clone(),
@@ -136,7 +134,7 @@ impl LaneMetrics {
         self.remove_states(lane);
     }
 
-    /// Takes out the gauges and histograms of a lane.
+    /// Removes the gauges and histograms of a lane.
     fn remove_states(&self, lane: &Name) {
         let plain = &Labels {
             lane: lane.clone(),

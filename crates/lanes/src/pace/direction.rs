@@ -10,20 +10,20 @@ pub(super) enum Direction {
     MoreRows,
     FewerRows,
     FewerFlights,
-    /// As many rows under way, in half the flights.
+    /// The same number of rows under way, in half the flights.
     Merge,
-    /// As many rows under way, in twice the flights.
+    /// The same number of rows under way, in twice the flights.
     Split,
-    /// To wait a moment for those who were just answered.
+    /// Wait a moment for the clients that were just answered.
     Gather,
-    /// Not to wait for them any more.
+    /// Do not wait for them any more.
     Scatter,
 }
 
-/// Batches are not made smaller than this: there is nothing to be won by it.
+/// The smallest limit of a batch's rows: nothing is gained below it.
 const FEWEST_ROWS: usize = 64;
 
-/// Nobody is waited for where batches have more rows than this.
+/// The size of a batch, in rows, from which on no clients are waited for.
 const LARGE_ROWS: usize = 256;
 
 impl Direction {
@@ -38,12 +38,12 @@ impl Direction {
         Self::Scatter,
     ];
 
-    /// Returns the change of rows per second, as a logarithm, from which on the setting is changed.
-    /// More rows cost latency, more flights cost connections and split batches: they must pay.
-    /// Fewer must not harm.
+    /// Returns the change of rows per second, as a logarithm, at which the setting is changed. More
+    /// rows cost latency, and more flights cost connections and split batches: they must pay. Fewer
+    /// must not harm.
     pub(super) fn threshold(self, base: Setting) -> f64 {
         match self {
-            // One flight in place of several costs the database less.
+            // One flight instead of several costs the database less.
             Self::Gather if base.flights > 1 => 0.0,
             Self::MoreRows => 0.03,
             Self::MoreFlights => 0.06,
@@ -54,7 +54,7 @@ impl Direction {
         }
     }
 
-    /// True if the same rows cost the database less: fewer batches.
+    /// True if the same rows cost the database less, because there are fewer batches.
     pub(super) fn saves(self) -> bool {
         matches!(self, Self::FewerFlights | Self::Merge)
     }
@@ -72,22 +72,23 @@ impl Direction {
         }
     }
 
-    /// True if what was seen gives a reason to try it.
+    /// True if a sample gives a reason to try this change.
     pub(super) fn makes_sense(self, base: Setting, sample: &Sample) -> bool {
         match self {
-            // Further flights can be of use as soon as rows wait for one; all else is judged only
-            // while all rows do. A source is in one flight at a time.
+            // Further flights can help as soon as rows wait for one. All other changes are judged
+            // only while nearly all rows wait. A source is in one flight at a time.
             Self::MoreFlights => sample.crowded && sample.sources > base.flights,
             Self::Split => sample.cut && sample.sources > base.flights,
-            // Batches that nothing cuts would not become larger.
+            // Batches that no limit cuts would not become larger.
             Self::MoreRows => sample.cut,
             Self::FewerRows => sample.saturated,
-            // Where nothing waits although flights are beside each other, clients have one each.
+            // If nothing waits although several flights are under way, each client has a flight of
+            // its own.
             Self::FewerFlights => sample.saturated || sample.flying > 1,
-            // Batches twice as large would be cut otherwise.
+            // A smaller limit would cut batches of twice the size.
             Self::Merge => sample.rows * 2 > base.rows,
-            // Large batches are worth their commit without it, and full ones have no room for those
-            // who come back.
+            // Large batches are worth their commit without waiting, and full ones have no room for
+            // clients that come back.
             Self::Gather => {
                 (sample.saturated || sample.flying > 1)
                     && sample.back
@@ -98,8 +99,8 @@ impl Direction {
         }
     }
 
-    /// The setting that it leads to, `factor` times the rows where there are to be more. It may be
-    /// the same.
+    /// Returns the setting after this change, with `factor` times the rows if there are to be more.
+    /// It may equal `base`.
     pub(super) fn from(
         self,
         base: Setting,
@@ -118,13 +119,14 @@ impl Direction {
             _ => gather,
         };
         let (flights, rows) = match self {
-            // One flight that gathers is as good as two that do not, so the step is from those.
+            // One flight that gathers is as good as two that do not, so the step starts from two.
             Self::MoreFlights if gather => ((flights * 4).min(bounds.flights), rows),
             Self::MoreFlights => ((flights * 2).min(bounds.flights), rows),
             Self::MoreRows => (flights, (rows * factor).min(bounds.rows)),
-            // Half of those that were under way: a limit that does not bind would change nothing.
+            // Half of the flights that were under way: a limit that does not bind would change
+            // nothing.
             Self::FewerFlights => (flights.min(sample.flying).div_ceil(2), rows),
-            // Half of what batches have had, likewise.
+            // Half of the rows that batches have had, for the same reason.
             Self::FewerRows => {
                 let half = rows.min(sample.rows.next_power_of_two()) / 2;
                 (flights, half.max(FEWEST_ROWS.min(rows)))
@@ -135,7 +137,8 @@ impl Direction {
             Self::Split if flights * 2 <= bounds.flights && rows >= 2 * FEWEST_ROWS => {
                 (flights * 2, rows / 2)
             }
-            // With several flights there is always one that those who come back can leave with.
+            // With several flights, there is always one with which clients that come back can
+            // leave.
             Self::Gather => (1, rows),
             Self::Merge | Self::Split | Self::Scatter => (flights, rows),
         };

@@ -1,16 +1,16 @@
-//! Waiting, after a flight has landed, for the clients that were just answered.
+//! Waits after a landing for the clients that were just answered.
 //!
-//! Where each client sends its next write when it has its answer, one flight at a time makes two
-//! groups of clients that take turns: a batch is half of what it could be, and where a commit is
-//! dear, half of the commits are wasted. To wait a moment for those who come back at once makes one
-//! group of the two. Whether that pays is found by [`super::Pace`] as everything else is; here is
-//! only how long: until as many are back as came back the last times, at most half of what a flight
-//! takes.
+//! If each client sends its next write when it has its answer, one flight at a time splits the
+//! clients into two groups that take turns: each batch is half of what it could be, and if a commit
+//! is expensive, half of the commits are wasted. Waiting a moment joins the two groups.
+//! [`super::Pace`] finds out whether that pays; this module only decides how long to wait: until as
+//! many clients are back as came back after earlier landings, and at most half the time of a
+//! flight.
 //!
-//! Where clients write when they please (an open load), half as many as were answered come in that
-//! time, whatever the rate: then it is not even tried. Beside other flights that time is shorter,
-//! for their clients come in it too. On an idle lane nobody is waited for: the first one who comes
-//! is all who are expected.
+//! If clients write independently of their answers (an open load), half as many as were answered
+//! arrive in that time, whatever the rate: then waiting is not even tried. Beside other flights the
+//! time is shorter, because their clients arrive in it too. On an idle lane nothing is waited for:
+//! the first client that arrives is all that are expected.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -19,50 +19,50 @@ use std::time::Duration;
 /// lane.
 #[derive(Clone, Debug, Default)]
 pub struct Gather {
-    /// Averages over landings: units answered, and how many of them were back in time. Their ratio
-    /// is not thrown off by a flight that takes much longer than others.
+    /// Averages over landings: units answered, and how many of their clients were back in time. A
+    /// flight that takes much longer than others does not distort their ratio.
     usually_answered: f64,
     usually_back: f64,
     /// The average time of a flight, in seconds.
     usually_takes: f64,
     /// The last landing.
     last: Answered,
-    /// Landings whose units may still come back, the oldest first. Who comes is taken for one of
-    /// the oldest: flights may land together.
+    /// Landings whose clients may still come back, the oldest first. A client that arrives is
+    /// counted for the oldest one, because flights may land together.
     open: VecDeque<Answered>,
-    /// Landings so far.
+    /// The number of landings so far.
     seen: u32,
 }
 
 /// A landing.
 #[derive(Clone, Copy, Debug, Default)]
 struct Answered {
-    /// Units that it answered.
+    /// Units that the landing answered.
     units: usize,
-    /// Units that have come since.
+    /// Units that have arrived since.
     back: usize,
-    /// Until when they count.
+    /// The time until which arriving units count as coming back.
     until: Duration,
 }
 
-/// The longest wait: who is not back by then is not coming back at once.
+/// The longest wait: a client that is not back by then is not coming back at once.
 const LONGEST: Duration = Duration::from_millis(5);
 
 /// The weight of the newest sample of the share.
 const WEIGHT: f64 = 0.1;
 
-/// The share from which on clients are taken for such that come back at once.
+/// The share of clients back in time from which on a load counts as one that waits for its answers.
 const MOST_ARE_BACK: f64 = 0.85;
 
-/// Landings that must have been seen before that is believed.
+/// The number of landings before the share is believed.
 const EVIDENCE: u32 = 16;
 
-/// The part of a client that may be missing by rounding.
+/// The part of a client that rounding may take away.
 const ROUNDING: f64 = 0.05;
 
 impl Gather {
-    /// A flight has landed that took so long and answered so many units, and was one of `flying`
-    /// under way. True if those who were answered the last times mostly came back at once.
+    /// Counts a flight that has landed: its time, the units that it answered, and how many were
+    /// under way. Returns true if the clients of earlier landings mostly came back at once.
     pub fn landed(&mut self, at: Duration, took: Duration, units: usize, flying: usize) -> bool {
         let flying = u32::try_from(flying).unwrap_or(u32::MAX / 4);
         while let Some(answered) = self.open.front().copied()
@@ -76,7 +76,8 @@ impl Gather {
             0.0 => takes,
             usually => (takes - usually) * WEIGHT,
         };
-        // Half of it with one flight, and beside W so little that two thirds come of an open load.
+        // Half of the time with one flight. Beside W flights so little that two thirds of an open
+        // load arrive in it.
         let part = took.min(Duration::from_secs_f64(self.usually_takes)) * 2 / (3 * flying + 1);
         self.last = Answered {
             units,
@@ -88,13 +89,14 @@ impl Gather {
         self.seen > EVIDENCE && self.share() >= MOST_ARE_BACK
     }
 
-    /// A flight has ended in a way that says nothing: nobody is waited for.
+    /// Notes that a flight has ended in a way that says nothing about speed: no clients are waited
+    /// for.
     pub fn disturbed(&mut self) {
         self.last = Answered::default();
         self.open.clear();
     }
 
-    /// Units have come.
+    /// Counts units that have arrived.
     pub fn arrived(&mut self, at: Duration, units: usize) {
         if at <= self.last.until {
             self.last.back += units;
@@ -117,7 +119,7 @@ impl Gather {
         self.expected() > 0
     }
 
-    /// Until when those who are queued are to wait for others; `None`: they can leave.
+    /// Returns the time until which queued units wait for others; `None` if they can leave.
     pub fn holds(&self, now: Duration) -> Option<Duration> {
         let Answered { back, until, .. } = self.last;
         (now < until && back < self.expected()).then_some(until)
@@ -132,7 +134,7 @@ impl Gather {
         (self.share() * self.last.units as f64 + ROUNDING) as usize
     }
 
-    /// The share of those who are answered that is back in time.
+    /// Returns the share of answered clients that are back in time.
     fn share(&self) -> f64 {
         if self.usually_answered > 0.0 {
             self.usually_back / self.usually_answered

@@ -1,32 +1,31 @@
-//! Finds how many flights are of use at once (W), and how many rows in a batch.
+//! Finds the best number of flights (W) and of rows in a batch.
 //!
-//! What is sought is the knee: the point past which more rows in a batch (or more flights) no
-//! longer raise rows per second but only latency and lock time. What is judged is rows per second
-//! over several landings, that is, time per row: a large batch may take longer. Timers are not
-//! adapted, for there are none.
+//! The controller seeks the knee: the point past which more rows in a batch (or more flights) no
+//! longer raise rows per second but only latency and lock time. It judges rows per second over
+//! several landings, so a large batch may take longer than a small one.
 //!
-//! Pure: what it sees comes as arguments, also the time; what it decides is read from
-//! [`Pace::setting`]. There is no clock and no randomness in it, so the simulations under
-//! `tests/simulation` run exactly what a lane runs.
+//! Pure: all input, also the time, comes as arguments, and [`Pace::setting`] returns the decision.
+//! Without clock and randomness, the simulations under `tests/simulation` run exactly what a lane
+//! runs.
 //!
 //! How it works:
 //!
 //! - It starts with one flight and small batches, and climbs in steps. It learns only while the
 //!   database is the limit: while most rows have waited for a flight to end. Otherwise rows per
-//!   second only say what clients ask for.
+//! second only say what clients ask for.
 //! - It tries one change at a time, and compares **in turns**: some landings with the setting that
 //!   holds, some with the candidate, the first again, and so on. So a database that becomes slower
-//!   or stalls in between does not make one side look better than the other. It goes on until the
-//!   difference stands out from the noise.
+//! or stalls in between does not make one side look better than the other. It goes on until the
+//! difference stands out from the noise.
 //! - **Hysteresis**: to go up, rows per second must rise by some percent, over several turns; to go
 //!   down, they must not fall. Between the two nothing changes, so noise does not make it wander.
 //! - **Fewer flights** cost the database less for the same rows: they need not be proven to be as
-//!   good, only not be seen to be worse. They are also tried where nothing waits because each client
-//!   has a flight of its own: so few clients do not keep the flights of many.
+//!   good, only not be seen to be worse. They are also tried where nothing waits because each
+//! client   has a flight of its own: so few clients do not keep the flights of many.
 //! - **Pauses of all clients** say nothing: what was being measured is thrown away.
 //! - **Rarely**: a change that did not pay is tried again after a pause that doubles each time; all
 //!   pauses end when the time per row changes by half or more, and by more than the noise, for then
-//!   the database (or the load) is another one.
+//! the database (or the load) is another one.
 
 mod direction;
 mod gather;
@@ -56,31 +55,31 @@ pub struct Pace {
     last_landed: Duration,
     trial: Option<Trial>,
     moves: Moves,
-    /// Rows per second when the pauses between trials were last ended, and for how many samples
-    /// they have been others.
+    /// Rows per second when the pauses between trials were last ended, and the number of samples in
+    /// a row that have differed from that.
     reference: Option<f64>,
     strange: u32,
-    /// The average distance of two samples of the same setting, as a logarithm.
+    /// The average difference between two samples of the same setting, as a logarithm.
     noise: f64,
-    /// The last sample of what holds.
+    /// The last sample of the base setting.
     last: Option<f64>,
 }
 
-/// Rows of the largest batch at the start: such batches are fast everywhere, so that much is
-/// learned in a short time.
+/// The limit of a batch's rows at the start. Such batches are fast on every database, so the
+/// controller learns much in a short time.
 const START_ROWS: usize = 64;
 
-/// The noise that is assumed before it has been measured, and how fast it is learned.
+/// The noise that is assumed before any is measured, the weight of a new measurement, and the most.
 const START_NOISE: f64 = 0.1;
 const NOISE_WEIGHT: f64 = 0.2;
 const MOST_NOISE: f64 = 0.5;
 
-/// Where nothing is under way for so many times as long as a flight takes, nobody had anything to
-/// write: what is measured must not go on over that.
+/// If nothing was under way for this many times the length of a flight, clients had nothing to
+/// write, and the measurement starts again.
 const PAUSE: u32 = 4;
 
-/// The time per row has changed if it differs by this factor, twice in a row, and by so many times
-/// the noise.
+/// The time per row has changed if it differs by this factor, and by this many times the noise,
+/// twice in a row.
 const ANOTHER_WORLD: f64 = 1.5;
 const FAR_APART: f64 = 4.0;
 
@@ -106,7 +105,8 @@ impl Pace {
         }
     }
 
-    /// Returns the setting of now. It changes only within [`Pace::landed`] and [`Pace::disturbed`].
+    /// Returns the current setting. It changes only within [`Pace::landed`] and
+    /// [`Pace::disturbed`].
     pub fn setting(&self) -> Setting {
         self.trial.as_ref().map_or(self.base, Trial::setting)
     }
@@ -116,7 +116,7 @@ impl Pace {
         self.bounds
     }
 
-    /// A flight has ended as it should.
+    /// Counts a flight that has landed normally.
     pub fn landed(&mut self, landing: Landing) {
         let before = std::mem::replace(&mut self.last_landed, landing.at);
         let left = landing.at.saturating_sub(landing.took);
@@ -135,14 +135,14 @@ impl Pace {
         }
     }
 
-    /// A flight has ended in a way that says nothing about speed: what is being measured is thrown
-    /// away.
+    /// Notes that a flight has ended in a way that says nothing about speed, and discards the
+    /// current measurement.
     pub fn disturbed(&mut self) {
         self.trial = None;
         self.window = Window::idle(self.base);
     }
 
-    /// A sample of what holds: is there something to try?
+    /// Acts on a sample of the base setting: starts a trial if there is something to try.
     fn cruise(&mut self, now: Duration, sample: Sample) {
         self.measure(0, now);
         if sample.saturated {
@@ -185,7 +185,7 @@ impl Pace {
         self.last = None;
     }
 
-    /// Lets the next side of a trial fly.
+    /// Starts the next turn of a trial.
     fn start(&mut self, trial: Trial, now: Duration) {
         let settle = settle(trial.base, trial.candidate);
         self.window = Window::after(settle, trial.setting(), now, trial.hopeless());
@@ -196,8 +196,8 @@ impl Pace {
         self.window = Window::after(settle, self.base, now, Hopeless::NEVER);
     }
 
-    /// Learns the noise from samples of the same setting. What says nothing about the database says
-    /// nothing about that.
+    /// Learns the noise from two samples of the same setting. Samples taken while the database was
+    /// not the limit say nothing about it.
     fn listen(&mut self, sample: &Sample) {
         let rate = sample.saturated.then(|| sample.rate.max(1.0).ln());
         let last = std::mem::replace(&mut self.last, rate);
@@ -207,7 +207,7 @@ impl Pace {
         }
     }
 
-    /// Ends all pauses once the time per row is another one.
+    /// Ends all pauses once the time per row has changed.
     fn look_around(&mut self, now: Duration, sample: &Sample) {
         let reference = *self.reference.get_or_insert(sample.rate);
         let apart = (sample.rate / reference).ln().abs();
@@ -224,12 +224,12 @@ impl Pace {
     }
 }
 
-/// Landings to pass between two settings: the flights that left under the first one, and a round of
-/// those that find the queue that it left. With one flight there are none: the next landing is the
-/// first of the new setting.
+/// Returns the number of landings to skip between two settings: the flights that left under the
+/// first one, and one round of those that meet the queue left by it. With one flight it is 0: the
+/// next landing is the first of the new setting.
 fn settle(a: Setting, b: Setting) -> usize {
     match a.flights + b.flights {
-        // The two groups of clients that take turns become one, or the one becomes two.
+        // Two groups of clients that take turns become one, or one becomes two.
         2 if a.gather != b.gather => 2,
         2 => 0,
         both => both + 1,

@@ -1,4 +1,4 @@
-//! The next change to try, and when to try it again.
+//! The next change to try, and the time of its next trial.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use super::{Bounds, Setting};
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// Pauses are so many times as long as the trial was, at least.
+/// The shortest pause, in multiples of the trial's length.
 const PAUSE_PER_TRIAL: u32 = 30;
 
-/// After a change has paid, its opposite is not tried for so long.
+/// The time for which the opposite of a change that has paid is not tried.
 const NOT_BACK_AT_ONCE: Duration = Duration::from_millis(300);
 
-/// Rows are first tried this many times as many, then twice as many.
+/// The factors by which the rows of a batch are raised: first the large one, then the small one.
 const LARGE_STEP: usize = 4;
 const SMALL_STEP: usize = 2;
 
@@ -25,15 +25,15 @@ const SMALL_STEP: usize = 2;
 pub(super) struct Step {
     pub(super) direction: Direction,
     pub(super) candidate: Setting,
-    /// True if it has never failed: then a great gain is believed at once.
+    /// True if the change has never failed: then a great gain is believed at once.
     pub(super) eager: bool,
 }
 
-/// When each change may be tried (again).
+/// The times at which each change may be tried next.
 #[derive(Clone, Debug)]
 pub(super) struct Moves {
     plans: [Plan; Direction::ALL.len()],
-    /// The direction that has just paid a lot, which is tried first.
+    /// The direction that has just paid a lot, which is tried next.
     favourite: Option<Direction>,
     trials: u64,
 }
@@ -44,7 +44,7 @@ struct Plan {
     not_before: Duration,
     /// The next pause.
     pause: Duration,
-    /// Which trial it was the last time.
+    /// The number of its last trial.
     tried: u64,
     factor: usize,
     eager: bool,
@@ -67,8 +67,8 @@ impl Moves {
         }
     }
 
-    /// The next change to try, if it is time for one: the favourite, or the one that was not tried
-    /// for longest.
+    /// Returns the next change to try, if one may be tried now: the favourite, or the one that was
+    /// last tried longest ago.
     pub(super) fn choose(
         &mut self,
         now: Duration,
@@ -81,8 +81,7 @@ impl Moves {
                 && plan.direction.makes_sense(base, sample)
                 && plan.candidate(base, bounds, sample) != base
         };
-        // Where flights beside each other are of use, they are better than to wait: so those come
-        // first.
+        // If parallel flights help, they are better than waiting, so they are tried first.
         let more = |plan: &Plan| plan.direction == Direction::MoreFlights && is_open(plan);
         let waits = self.plans.iter().any(more);
         let open =
@@ -98,14 +97,14 @@ impl Moves {
         })
     }
 
-    /// A change did not pay; finding that out took so long.
+    /// Notes that a change did not pay, and that the trial took so long.
     pub(super) fn failed(&mut self, direction: Direction, now: Duration, took: Duration) {
         if self.favourite == Some(direction) {
             self.favourite = None;
         }
         for plan in self.plan(direction) {
             if direction == Direction::MoreRows && plan.factor > SMALL_STEP {
-                // Too much at once, perhaps. The smaller step comes next.
+                // The step may have been too large. The smaller step comes next.
                 plan.factor = SMALL_STEP;
                 plan.tried = 0;
             } else {
@@ -116,13 +115,13 @@ impl Moves {
         }
     }
 
-    /// A change paid so much that the next step of the kind comes first.
+    /// Notes that a change paid so much that the next step in its direction comes first.
     pub(super) fn leapt(&mut self, direction: Direction, now: Duration) {
         self.paid(direction, now);
         self.favourite = Some(direction);
     }
 
-    /// A change paid: what did not pay before may do so soon.
+    /// Notes that a change paid: changes that did not pay before may do so soon.
     pub(super) fn paid(&mut self, direction: Direction, now: Duration) {
         self.favourite = None;
         for plan in &mut self.plans {
@@ -137,7 +136,7 @@ impl Moves {
         }
     }
 
-    /// The world has changed: everything may be tried.
+    /// Lets all changes be tried, because the database or the load has changed.
     pub(super) fn end_pauses(&mut self, now: Duration) {
         for plan in &mut self.plans {
             plan.pause = FIRST_PAUSE;

@@ -1,4 +1,4 @@
-//! One change on trial: two settings fly in turns until one stands out, or until the trial has
+//! One change on trial: two settings take turns until one is clearly better, or until the trial has
 //! taken too long.
 
 use std::time::Duration;
@@ -8,35 +8,35 @@ use super::direction::Direction;
 use super::moves::Step;
 use super::window::{Hopeless, Sample};
 
-/// Turns of the candidate after which a change that does not stand out is given up, and how long
-/// that is tried: there may be better ones.
+/// Turns of the candidate after which a trial without a clear result is given up, and the longest
+/// time of a trial: there may be better changes.
 const MOST_TURNS: usize = 24;
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// The possible error of a single turn even if all turns agree, as a logarithm.
+/// The assumed error of a single turn even if all turns agree, as a logarithm.
 const DOUBT: f64 = 0.015;
 
-/// A turn says no more than this, as a logarithm: a stall in one of them is not to outweigh all
+/// The most that one turn may say, as a logarithm: a stall in one turn must not outweigh all
 /// others.
 const MOST_SAID: f64 = 0.7;
 
-/// A standard error at which the mean is believed.
+/// The standard error at which the mean is believed.
 const ENOUGH: f64 = 0.008;
 
-/// Standard errors by which a gain must stand out; a loss, by one.
+/// The number of standard errors by which a gain must stand out. For a loss, one is enough.
 const CERTAIN: f64 = 2.0;
 
-/// Turns of the candidate before it is believed to be better: a single one may be anything, and so
-/// may those of the base around it.
+/// The fewest turns of the candidate before it is believed to be better: a single turn may be an
+/// accident, and so may those of the base around it.
 const FEWEST: usize = 3;
 
-/// Turns for which the noise measured before counts.
+/// The number of turns as which the noise measured before the trial counts.
 const PRIOR: f64 = 3.0;
 
-/// From so many turns on, the best and the worst are left out.
+/// The number of turns from which on the best and the worst are left out.
 const MANY_TURNS: usize = 5;
 
-/// A gain by this, as a logarithm, is believed at once where nothing has failed yet.
+/// The gain, as a logarithm, that is believed at once if this change has never failed.
 const LEAP: f64 = 0.2;
 
 #[derive(Clone, Debug)]
@@ -61,12 +61,12 @@ pub(super) enum TrialResult {
     /// The candidate is so much better that the next step can be tried from it.
     Leap,
     Worse,
-    /// There is not enough to do any more to say anything.
+    /// There is too little load to measure anything.
     Stop,
 }
 
 impl Trial {
-    /// Begins with what the base has shown just now.
+    /// Begins with the last sample of the base.
     pub(super) fn new(
         step: Step,
         base: Setting,
@@ -95,7 +95,7 @@ impl Trial {
         }
     }
 
-    /// When the next turn need not go on.
+    /// Returns the point at which the next turn need not go on.
     pub(super) fn hopeless(&self) -> Hopeless {
         match self.turns.last() {
             Some(base) if self.setting() == self.candidate => Hopeless {
@@ -143,7 +143,7 @@ impl Trial {
         if stands_out && turns >= FEWEST {
             TrialResult::Better
         } else if ends && mean > threshold && self.direction.saves() {
-            // What costs the database less need not be proven to be as good.
+            // A change that costs the database less need not be proven to be as good.
             TrialResult::Better
         } else if mean + error < threshold || (believed && !stands_out) || ends {
             TrialResult::Worse
@@ -164,8 +164,8 @@ impl Trial {
             .collect()
     }
 
-    /// The standard error of the mean gain: at first from the noise measured before, then more and
-    /// more from the gains.
+    /// Returns the standard error of the mean gain: at first from the noise measured before, then
+    /// increasingly from the gains.
     fn error(&self, gains: &[f64], mean: f64) -> f64 {
         let count = gains.len() as f64;
         let squares: f64 = gains.iter().map(|gain| (gain - mean).powi(2)).sum();

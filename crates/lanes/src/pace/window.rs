@@ -1,4 +1,4 @@
-//! Rows per second over some landings.
+//! Rows per second over several landings.
 
 use std::time::Duration;
 
@@ -8,38 +8,38 @@ use super::Setting;
 const LANDINGS: usize = 3;
 const PER_FLIGHT: usize = 2;
 
-/// The shortest sample: below this, one hiccup of a scheduler would decide.
+/// The shortest sample: below this, one delay of the scheduler would decide.
 const SHORTEST: Duration = Duration::from_millis(6);
 
 /// A sample is saturated if this share of its rows had waited.
 const WAITED_SHARE: f64 = 0.75;
 
-/// One is crowded already at this share.
+/// A sample is crowded if this share of its rows had waited.
 const CROWDED_SHARE: f64 = 0.25;
 
-/// Landings that may pass until as many connections are there as a setting asks for.
+/// The number of landings to wait until all connections that a setting asks for are open.
 const MAX_UNCONNECTED: usize = 256;
 
-/// The end of a flight, as far as it matters here.
+/// The end of a flight, for the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Landing {
-    /// When, since the start of the lane.
+    /// The time since the start of the lane.
     pub at: Duration,
     /// The time of the flight.
     pub took: Duration,
     /// Rows of its batch.
     pub rows: usize,
-    /// True if a limit left rows behind when it departed.
+    /// True if a limit kept rows out of the batch when it departed.
     pub cut: bool,
     /// True if its rows had waited for a flight to end before they left.
     pub waited: bool,
     /// True if the clients that are answered mostly come back at once ([`super::Gather::landed`]).
     pub back: bool,
-    /// Flights that were under way when it left, with it.
+    /// Flights that were under way when it left, itself included.
     pub flying: usize,
-    /// Connections that there are for flights.
+    /// Open connections for flights.
     pub connected: usize,
-    /// Sources that had units under way or waiting when it landed, its own among them.
+    /// Sources that had units under way or waiting when it landed, its own included.
     pub sources: usize,
 }
 
@@ -47,8 +47,8 @@ pub struct Landing {
 #[derive(Clone, Debug)]
 pub(super) struct Window {
     setting: Setting,
-    /// Landings to pass before it begins: those that left under another setting, and those in
-    /// which the queue adapts.
+    /// Landings to skip before the sample begins: flights that left under another setting, and
+    /// those in which the queue adapts.
     settle: usize,
     unconnected: usize,
     since: Option<Duration>,
@@ -62,8 +62,7 @@ pub(super) struct Window {
     sources: usize,
 }
 
-/// A sample ends early if after some time it has fewer rows per second than this: nothing good can
-/// come of it.
+/// The rate below which a sample ends early after some time: it cannot become good.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hopeless {
     pub(super) after: Duration,
@@ -84,21 +83,21 @@ pub(super) struct Sample {
     pub(super) rate: f64,
     /// The time of the window.
     pub(super) took: Duration,
-    /// Rows of a batch on average.
+    /// Average rows of a batch.
     pub(super) rows: usize,
-    /// Flights under way, on average.
+    /// Average flights under way.
     pub(super) flying: usize,
     /// True if nearly all rows had waited: the database is the limit.
     pub(super) saturated: bool,
-    /// True if a good part of them had.
+    /// True if a good part of the rows had waited.
     pub(super) crowded: bool,
     /// True if batches were mostly cut by a limit.
     pub(super) cut: bool,
     /// True if the clients that were answered mostly came back at once.
     pub(super) back: bool,
-    /// False if the connections never came that the setting asks for.
+    /// False if the connections that the setting asks for were never opened.
     pub(super) connected: bool,
-    /// The most sources that had something to do at the same time.
+    /// The most sources that had units at the same time.
     pub(super) sources: usize,
 }
 
@@ -117,7 +116,7 @@ impl Window {
         }
     }
 
-    /// One that begins with the next landing.
+    /// Returns a window that begins with the next landing.
     pub(super) fn idle(setting: Setting) -> Self {
         Self {
             setting,
@@ -135,7 +134,7 @@ impl Window {
         }
     }
 
-    /// Adds a landing; gives the sample once it is complete.
+    /// Adds a landing; returns the sample once it is complete.
     pub(super) fn add(&mut self, landing: Landing) -> Option<Sample> {
         if landing.connected < self.setting.flights && self.unconnected < MAX_UNCONNECTED {
             self.unconnected += 1;

@@ -1,8 +1,8 @@
-//! Taking units out before they have left.
+//! Takes units out of the queue before they leave.
 //!
-//! A source that has none left stays in its list as a hollow entry, which the next visit clears
-//! away: finding it there would cost a walk through all that wait. Where hollow entries become
-//! many, one walk clears away all of them.
+//! A source without units stays in its list as a hollow entry until its next turn: finding it at
+//! once would mean a walk through the whole list. If hollow entries become many, one walk removes
+//! all of them.
 
 use tokio::time::Instant;
 use windrow_core::{Fault, SourceId};
@@ -11,23 +11,23 @@ use super::Queue;
 use super::source::{Chunks, SourceState};
 use crate::ticket::Tickets;
 
-/// Where the first unit of a source was that is not answered yet.
+/// The place of the first unanswered unit of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CancelPlace {
-    /// Nowhere.
+    /// The source has no unanswered unit.
     Nothing,
-    /// The unit is in the queue: it is taken out and answered.
+    /// The unit was in the queue: it is taken out and answered.
     Queued,
-    /// Under way, or waiting to run alone: the source's key.
+    /// The unit is under way, or waits to run alone. Contains the source's key.
     Away(usize),
 }
 
-/// Hollow entries that are always allowed.
+/// The number of hollow entries that is always allowed.
 const HOLLOW: usize = 64;
 
 impl Queue {
-    /// Takes out the first unit of a source that is not answered yet, and tells its client the
-    /// fault. What was submitted after it was asked for is not meant.
+    /// Takes out the first unanswered unit of a source, and answers its client with a fault. Units
+    /// submitted after the client asked are not affected.
     pub(crate) fn cancel(
         &mut self,
         id: SourceId,
@@ -62,8 +62,8 @@ impl Queue {
         CancelPlace::Queued
     }
 
-    /// Notes that a source's client has closed its side. Gives the source's key if anything of it
-    /// waits or is under way.
+    /// Notes that a source's client has closed its side of the connection. Returns the source's key
+    /// if one of its units waits or is under way.
     pub(crate) fn close(&mut self, id: SourceId) -> Option<usize> {
         let key = *self.by_id.get(&id)?;
         self.sources.get_mut(key)?.closed = true;
@@ -75,8 +75,7 @@ impl Queue {
         self.sources.get(key).is_some_and(|source| source.closed)
     }
 
-    /// Takes the units of a source out whose client has left. Gives the source's key where it is
-    /// known.
+    /// Drops the units of a source whose client has left. Returns the source's key if it is known.
     pub(crate) fn forgo(&mut self, id: SourceId, tickets: &mut Tickets) -> Option<usize> {
         let key = *self.by_id.get(&id)?;
         let source = self.sources.get_mut(key)?;
@@ -93,7 +92,7 @@ impl Queue {
         Some(key)
     }
 
-    /// Notes that a source may have become hollow.
+    /// Counts a source that has become hollow.
     fn hollow(&mut self, key: usize) {
         let is_hollow = |chunks: &Chunks, state| chunks.is_empty() && state == SourceState::Ring;
         let source = self.sources.get(key);
@@ -106,7 +105,7 @@ impl Queue {
         }
     }
 
-    /// Forgets the sources in the lists that have nothing to give.
+    /// Removes hollow entries from all lists.
     pub(super) fn clear_hollow(&mut self) {
         self.hollow = 0;
         let (sources, by_id) = (&mut self.sources, &mut self.by_id);

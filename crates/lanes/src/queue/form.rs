@@ -14,16 +14,17 @@ use crate::arena::Arena;
 use crate::batch::{Batch, Span};
 use crate::ticket::Tickets;
 
-/// Sources whose next unit does not fit are passed over, so that others fill the room; more of them
-/// end the batch.
+/// The number of sources whose next unit does not fit that may be skipped, so that others fill the
+/// batch. One more ends the batch.
 const PASSED_OVER: usize = 8;
 
-/// Fewer rows than this for each flight are not divided: one commit for all of them is best.
+/// The fewest rows for each flight: fewer are not divided, because one commit for all of them is
+/// best.
 const WORTH_A_FLIGHT: usize = 64;
 
 impl Queue {
-    /// Takes the units of the next batch out of the queue. With a sink, keys are claimed for the
-    /// flight, and units that touch a row under way stay. `None` if nothing can leave.
+    /// Takes the units of the next batch out of the queue. With a sink, claims their keys for the
+    /// flight, and leaves units that touch a row under way. Returns `None` if nothing can leave.
     pub(crate) fn form(
         &mut self,
         room: Room,
@@ -31,7 +32,7 @@ impl Queue {
         tickets: &mut Tickets,
         sink: Option<&dyn Sink>,
     ) -> Option<Batch> {
-        // Turns between the two, so that neither waits for the end of the other.
+        // The two kinds take turns, so that neither waits for the other to run out.
         let retries_first = !self.retried || self.ring.is_empty();
         let orders = [retries_first, !retries_first];
         for retries in orders {
@@ -48,7 +49,7 @@ impl Queue {
         None
     }
 
-    /// The same for units that travel apart from others. Their keys are always claimed.
+    /// As `form`, for units that travel apart from others. Always claims their keys.
     pub(crate) fn form_apart(
         &mut self,
         room: Room,
@@ -60,7 +61,7 @@ impl Queue {
         (!batch.units.is_empty()).then_some(batch)
     }
 
-    /// Units that were rolled back before, together only as far as each of them allows.
+    /// Forms a batch of units that were rolled back before, no larger than each of them allows.
     fn form_retries(
         &mut self,
         mut room: Room,
@@ -162,9 +163,9 @@ impl Queue {
         batch
     }
 
-    /// Returns the number of sources that are left for the other flights that could leave. A source
-    /// is in one flight at a time, so a batch that took a little of each would leave nothing for a
-    /// flight beside it.
+    /// Returns the number of sources to leave for the other flights that could leave. A source is
+    /// in one flight at a time, so a batch that took a little of each would leave nothing for
+    /// another flight.
     fn left_for_others(&self, flights: usize) -> usize {
         let sources = self.ring.len();
         if self.totals.together.rows < flights * WORTH_A_FLIGHT {
@@ -173,7 +174,8 @@ impl Queue {
         sources - sources.div_ceil(flights.max(1))
     }
 
-    /// Puts those that gave nothing where they belong. Those that gave something are away now.
+    /// Puts the sources that gave nothing back into their lists. Those that gave units are away
+    /// now.
     fn end_turns(&mut self, turns: Turns, is_apart: bool) {
         let stayed = turns.passed_over.into_iter().chain(turns.more);
         let stayed: Vec<usize> = stayed.filter(|key| !self.is_away(*key)).collect();
@@ -193,16 +195,16 @@ impl Queue {
     }
 }
 
-/// The sources that were visited, by what follows for them.
+/// The visited sources, by what happens to them next.
 #[derive(Default)]
 struct Turns {
-    /// Have had their share and have more.
+    /// Had their share and have more units.
     more: Vec<usize>,
-    /// Gave nothing, for their next unit does not fit.
+    /// Gave nothing, because their next unit does not fit.
     passed_over: Vec<usize>,
-    /// Gave nothing, for their next unit touches a row that is in another flight.
+    /// Gave nothing, because their next unit touches a row in another flight.
     blocked: Vec<(usize, u64)>,
-    /// Gave nothing, for their clients have left, or because they travel apart from now on.
+    /// Gave nothing, because their clients have left, or because they travel apart from now on.
     gone: Vec<usize>,
 }
 
@@ -248,11 +250,11 @@ impl Turns {
 /// The reason why a source gave no more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stop {
-    /// The source has no more units that may come along.
+    /// The source has no more units that may be part of the batch.
     Drained,
     /// The source has had its share of this turn.
     Share,
-    /// The next unit does not fit into the batch any more.
+    /// The next unit does not fit into the batch.
     Room,
     /// The next unit touches a row that is under way in this flight.
     Blocked(u64),
@@ -267,7 +269,7 @@ struct Filling<'a> {
     keys: &'a mut Keys,
     sink: Option<&'a dyn Sink>,
     totals: &'a mut TotalsByWay,
-    /// True if units with long answers stay.
+    /// True if units with long answers stay in the queue.
     short_only: bool,
 }
 
@@ -277,7 +279,8 @@ impl Filling<'_> {
         manifest.rows >= self.room.rows || manifest.bytes >= self.room.bytes
     }
 
-    /// Takes what the source may add: of its fresh units, or of those that are tried again.
+    /// Takes the units that the source may add: new ones, or with `retry` those that are tried
+    /// again.
     fn take(&mut self, key: usize, source: &mut Source, retry: bool) -> Stop {
         loop {
             let Some(chunk) = source.chunks.front_mut() else {
@@ -306,7 +309,7 @@ impl Filling<'_> {
         }
     }
 
-    /// Returns how many units of the chunk come along, and the reason why the others do not.
+    /// Returns how many units of the chunk fit, and why the next one does not.
     fn fit(&mut self, chunk: &Chunk, deficit: &mut usize, is_apart: bool) -> (usize, Option<Stop>) {
         let manifest = &mut self.batch.manifest;
         for (count, unit) in chunk.units.as_slice().iter().enumerate() {
@@ -316,7 +319,7 @@ impl Filling<'_> {
             let (rows, bytes) = (unit.rows(), unit.bytes());
             let (all_rows, all_bytes) = (manifest.rows + rows, manifest.bytes + bytes);
             if all_rows > self.room.rows || all_bytes > self.room.bytes {
-                // A unit is never cut: one that fits no batch travels alone.
+                // A unit is never split: one that is larger than a batch travels alone.
                 if manifest.rows > 0 {
                     return (count, Some(Stop::Room));
                 }
@@ -347,7 +350,7 @@ impl Filling<'_> {
             arrived: chunk.arrived,
         });
         chunk.first += count;
-        // Nearly always one, for which a plain push costs less than to extend.
+        // Nearly always one, for which push costs less than extend.
         for _ in 0..count {
             if let Some(unit) = chunk.units.next() {
                 self.batch.units.push(unit);
@@ -355,7 +358,7 @@ impl Filling<'_> {
         }
     }
 
-    /// Takes units out whose client has left.
+    /// Takes out units whose client has left.
     fn forgo(&mut self, chunk: &Chunk, is_apart: bool) {
         let totals = self.totals.of(is_apart);
         totals.leave_all(chunk);

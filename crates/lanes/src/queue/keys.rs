@@ -1,11 +1,11 @@
-//! Which rows are under way: one key is in one flight at a time.
+//! The rows that are under way: a key is in one flight at a time.
 
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use windrow_core::{Sink, Unit};
 
-/// Hashes of the rows that flights touch, and the flight of each.
+/// Hashes of the rows that flights touch, each with its flight.
 #[derive(Debug, Default)]
 pub(super) struct Keys {
     held: HashMap<u64, u64, RandomState>,
@@ -13,10 +13,11 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    /// Gives the unit's keys to a flight; `claimed` notes those that it did not hold yet.
+    /// Claims the unit's keys for a flight. `claimed` receives those that the flight did not hold
+    /// yet.
     ///
     /// # Errors
-    /// The flight that holds one of them; then nothing is claimed.
+    /// Another flight that holds one of the keys; then none is claimed.
     pub(super) fn claim(
         &mut self,
         flight: u64,

@@ -34,7 +34,8 @@ use crate::ticket::Tickets;
 pub(crate) struct Room {
     pub(crate) rows: usize,
     pub(crate) bytes: usize,
-    /// Flights that could leave now, this one among them: each is to have its part.
+    /// The number of flights that could leave now, this one included. The units are divided among
+    /// them.
     pub(crate) flights: usize,
 }
 
@@ -44,11 +45,11 @@ pub(crate) struct Totals {
     pub(crate) units: usize,
     pub(crate) rows: usize,
     pub(crate) bytes: usize,
-    /// Units that were taken out because their client had left; ever.
+    /// The number of units ever taken out because their client had left.
     pub(crate) abandoned: usize,
 }
 
-/// The same for units that travel with others, and for those that travel apart from others.
+/// The totals of units that travel with others, and of those that travel apart.
 #[derive(Debug, Default)]
 struct TotalsByWay {
     together: Totals,
@@ -71,25 +72,25 @@ pub(crate) struct Queue {
     by_id: HashMap<SourceId, usize, RandomState>,
     /// Sources whose next units may leave, in the order of their turns.
     ring: VecDeque<usize>,
-    /// The same for sources whose units travel apart from others: because they fail again and
-    /// again, or because the next answer is expected to be long.
+    /// Sources whose next units may leave, but travel apart from others: because their units fail
+    /// again and again, or because the next answer is expected to be long.
     apart: VecDeque<usize>,
     suspects: Suspects,
-    /// The source that came last.
+    /// The highest source number seen.
     newest: Option<SourceId>,
-    /// True while there are units that others have to travel apart from.
+    /// True while there are units from which others have to travel apart.
     is_apart: bool,
     /// Sources whose next units have been rolled back.
     retries: VecDeque<usize>,
-    /// The same, but not before a certain time.
+    /// Sources whose next units have been rolled back and must wait until a certain time.
     resting: BinaryHeap<Reverse<(Instant, usize)>>,
-    /// Sources that wait for the end of a flight.
+    /// Sources that wait for a flight to end, by that flight.
     parked: HashMap<u64, Vec<usize>, RandomState>,
     keys: Keys,
     totals: TotalsByWay,
-    /// The number of sources in the lists that may have nothing to give.
+    /// The number of sources in the lists that may have no units.
     hollow: usize,
-    /// True if the last batch was of units that had been rolled back.
+    /// True if the last batch consisted of units that had been rolled back.
     retried: bool,
 }
 
@@ -113,7 +114,7 @@ impl Queue {
         }
     }
 
-    /// Adds what a source has submitted, behind what it has submitted before.
+    /// Adds what a source has submitted, after its earlier submissions.
     pub(crate) fn push(&mut self, id: SourceId, chunk: Chunk) {
         let new_to = self.new_to(id, chunk.units.as_slice().first());
         self.newest = self.newest.max(Some(id));
@@ -131,7 +132,7 @@ impl Queue {
         }
     }
 
-    /// Puts units back before the others of their source. The source must be away.
+    /// Puts units back before the others of their source, which must be away.
     pub(crate) fn put_back(&mut self, key: usize, chunk: Chunk) {
         if let Some(source) = self.sources.get_mut(key) {
             self.totals.of(source.is_apart).enter_all(&chunk);
@@ -139,7 +140,7 @@ impl Queue {
         }
     }
 
-    /// Counts an outcome of a source's unit.
+    /// Counts the outcome of a source's unit.
     pub(crate) fn note(&mut self, key: usize, has_failed: bool) {
         if let Some(source) = self.sources.get_mut(key) {
             self.suspects.note(Suspect::Source(source.id), has_failed);
@@ -149,15 +150,15 @@ impl Queue {
         }
     }
 
-    /// The hash of the table that a source begins with, if this is its first unit: their numbers
-    /// rise.
+    /// Returns the hash of the table of a source's first write, if the source is new. Source
+    /// numbers rise.
     fn new_to(&self, id: SourceId, first: Option<&Unit>) -> Option<u64> {
         let write = first.and_then(|unit| unit.writes().first());
         let write = write.filter(|_| Some(id) > self.newest);
         write.map(|write| self.by_id.hasher().hash_one(write.table()))
     }
 
-    /// True if other units are not to wait for one of this source, whose next one this is.
+    /// True if other units should not wait for a unit of this source. `next`: that unit.
     pub(crate) fn delays_others(&self, id: SourceId, next: Option<&Unit>) -> bool {
         self.suspects.delays_others(id, self.new_to(id, next), next)
     }
@@ -167,13 +168,13 @@ impl Queue {
         self.is_apart
     }
 
-    /// Lets units that delay others travel apart, or not: if there are no others.
+    /// Sets whether units that delay others travel apart. They need not if there are no others.
     pub(crate) fn set_apart(&mut self, is_apart: bool) {
         self.is_apart = is_apart;
     }
 
-    /// A flight has ended: its keys are free, and its sources (but those for which `held` says so)
-    /// may go on.
+    /// Frees the keys of a flight that has ended, and lets its sources go on, except those that
+    /// `held` keeps.
     pub(crate) fn release(
         &mut self,
         flight: u64,
@@ -188,7 +189,7 @@ impl Queue {
         }
     }
 
-    /// A source that was away may go on.
+    /// Lets a source go on that was away.
     pub(crate) fn release_source(&mut self, key: usize) {
         if let Some(source) = self.sources.get_mut(key) {
             source.state = SourceState::Idle;
@@ -197,7 +198,7 @@ impl Queue {
         }
     }
 
-    /// The keys of a flight are free; those that waited for them go first.
+    /// Frees the keys of a flight. Sources that waited for them go first.
     pub(crate) fn release_keys(&mut self, flight: u64, hashes: &[u64]) {
         self.keys.release(hashes);
         for key in self
@@ -214,7 +215,7 @@ impl Queue {
         }
     }
 
-    /// Claims keys for a unit that runs alone, as far as no other flight has them.
+    /// Claims those keys of a unit that runs alone that no flight holds.
     pub(crate) fn claim(
         &mut self,
         flight: u64,
@@ -222,14 +223,14 @@ impl Queue {
         sink: &dyn Sink,
         hashes: &mut Vec<u64>,
     ) {
-        // A key that another flight holds stays with it: the database's own locks decide between
+        // A key that a flight holds stays with the flight: the database's own locks decide between
         // the two.
         let _held_elsewhere = self.keys.claim(flight, unit, sink, hashes).is_err();
     }
 
     /// True if a batch could be formed now.
     pub(crate) fn is_ready(&self) -> bool {
-        // Hollow entries alone are no reason to form one.
+        // Hollow entries alone are no reason to form a batch.
         let is_fresh = self.totals.together.units > 0 && !self.ring.is_empty();
         is_fresh || (self.units() > 0 && !self.retries.is_empty())
     }
@@ -239,7 +240,7 @@ impl Queue {
         self.totals.apart.units > 0 && !self.apart.is_empty()
     }
 
-    /// All units that wait.
+    /// Returns the number of units that wait.
     pub(crate) fn units(&self) -> usize {
         self.totals.together.units + self.totals.apart.units
     }
@@ -264,12 +265,12 @@ impl Queue {
         &self.totals.apart
     }
 
-    /// When the next units have rested.
+    /// Returns the time at which the next units may be tried again.
     pub(crate) fn wakes_at(&self) -> Option<Instant> {
         self.resting.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// Wakes those that have rested.
+    /// Lets the sources go on whose retry delay is over.
     pub(crate) fn wake(&mut self, now: Instant) {
         while let Some(Reverse((at, key))) = self.resting.peek().copied() {
             if at > now {
@@ -277,7 +278,7 @@ impl Queue {
             }
             self.resting.pop();
             match self.sources.get_mut(key) {
-                // What it had is gone with its client.
+                // Its units were dropped because the client has left.
                 Some(source) if source.chunks.is_empty() => {
                     self.by_id.remove(&source.id);
                     self.sources.forget(key);
@@ -291,8 +292,8 @@ impl Queue {
         }
     }
 
-    /// Fails all queued units but those that `stays` says of, by their ticket and arrival. Returns
-    /// the arrival of the oldest one that stays. O(all submissions that wait): for times when the
+    /// Fails all queued units except those that `stays` keeps, given their ticket and arrival.
+    /// Returns the arrival of the oldest one kept. O(all waiting submissions): used only while the
     /// database is away.
     pub(crate) fn fail(
         &mut self,
@@ -330,8 +331,8 @@ impl Queue {
         }
     }
 
-    /// Puts a source that is in no list into the one where its next units belong; one that has none
-    /// is forgotten.
+    /// Puts a source that is in no list into the list for its next units; removes it if it has
+    /// none.
     fn settle(&mut self, key: usize, first: bool) {
         let Some(source) = self.sources.get_mut(key) else {
             return;

@@ -1,25 +1,25 @@
-//! One source's units, in its order.
+//! The units of one source, in their order.
 
 use std::collections::VecDeque;
 
 use tokio::time::Instant;
 use windrow_core::{SourceId, Unit};
 
-/// Where a source is at this moment. It is in at most one list of the queue, so that none of its
-/// units overtakes another.
+/// The place of a source. A source is in at most one list of the queue, so that none of its units
+/// overtakes another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SourceState {
-    /// In none.
+    /// In no list.
     Idle,
     /// In the ring: its next units may leave with any batch.
     Ring,
-    /// Among those whose next units have failed to get through and travel in small batches.
+    /// Among those whose next units were rolled back, and travel in small batches.
     Retry,
-    /// Waiting for its time to be put among those.
+    /// Waiting until its retry delay is over.
     Resting,
-    /// Waiting for the flight that holds a key which its next unit touches.
+    /// Waiting for the flight that holds a key of its next unit.
     Parked,
-    /// Under way, or held by a unit that runs alone.
+    /// Under way, or waiting for a unit of its own that runs alone.
     Away,
 }
 
@@ -27,12 +27,13 @@ pub(super) enum SourceState {
 pub(super) struct Source {
     pub(super) id: SourceId,
     pub(super) chunks: Chunks,
-    /// Rows that it may still add in this turn.
+    /// Rows that the source may still add in this turn.
     pub(super) deficit: usize,
     pub(super) state: SourceState,
-    /// True once its client has closed its side: then nothing of it waits for a lock.
+    /// True once its client has closed its side of the connection: then none of its units waits for
+    /// a lock.
     pub(super) closed: bool,
-    /// The hash of the table that it begins with, until it has its first outcome.
+    /// The hash of the table of its first write, until it has its first outcome.
     pub(super) new_to: Option<u64>,
     /// True while its units travel apart from those of others.
     pub(super) is_apart: bool,
@@ -51,19 +52,19 @@ impl Source {
         }
     }
 
-    /// The next of its units.
+    /// Returns the next unit.
     pub(super) fn next(&self) -> Option<&Unit> {
         let front = self.chunks.front();
         front.and_then(|chunk| chunk.units.as_slice().first())
     }
 
-    /// Returns the plan of its next units, if they have been under way before.
+    /// Returns the retry plan of the next units, if they have been under way before.
     pub(super) fn retry(&self) -> Option<RetryPlan> {
         self.chunks.front().and_then(|chunk| chunk.retry)
     }
 }
 
-/// The units of one submission that are still to leave.
+/// The units of one submission that have not left.
 #[derive(Debug)]
 pub(crate) struct Chunk {
     pub(crate) ticket: usize,
@@ -74,13 +75,13 @@ pub(crate) struct Chunk {
     pub(crate) retry: Option<RetryPlan>,
 }
 
-/// The plan of units that were rolled back for no fault of their own.
+/// The plan for units that were rolled back through no fault of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RetryPlan {
     pub(crate) attempts: u32,
-    /// The most rows of the batch that they may be in.
+    /// The most rows of a batch that they may be part of.
     pub(crate) rows: usize,
-    /// Not before this.
+    /// The earliest time at which they may leave.
     pub(crate) at: Option<Instant>,
 }
 
@@ -128,7 +129,7 @@ impl Chunks {
         self.front.iter().chain(&self.rest)
     }
 
-    /// Takes out those that do not satisfy `keep`.
+    /// Removes and returns the chunks that do not satisfy `keep`.
     pub(super) fn remove(&mut self, keep: impl Fn(&Chunk) -> bool) -> Vec<Chunk> {
         let (kept, removed): (Vec<_>, Vec<_>) = std::iter::from_fn(|| self.pop_front())
             .collect::<Vec<_>>()

@@ -10,23 +10,23 @@ use windrow_core::{SourceId, Unit};
 /// The weight of the newest outcome in the share of failures.
 const NEWEST: f32 = 0.25;
 
-/// From this share of failures on a source is a suspect: four failures one after another.
+/// The share of failures from which on a source is a suspect: four failures one after another.
 const SUSPECT: f32 = 0.65;
 
-/// Below this share it is none any more: some four successes one after another.
+/// The share below which a suspect has recovered: some four successes one after another.
 const RECOVERED: f32 = 0.3;
 
-/// Below this share it is forgotten.
+/// The share below which a suspect is forgotten.
 const FORGOTTEN: f32 = 0.05;
 
-/// The most suspects that are known. Past it all are forgotten.
+/// The most known suspects. Beyond that, all are forgotten.
 const MAX_KNOWN: usize = 8192;
 
 /// A source, or the new sources of a table, whose units may fail again and again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Suspect {
     Source(SourceId),
-    /// Sources that have no outcome yet, by the hash of the table that they begin with.
+    /// Sources without an outcome yet, by the hash of the table of their first write.
     NewTo(u64),
 }
 
@@ -76,8 +76,8 @@ impl Suspects {
         failures.is_some_and(|failures| failures.is_suspect)
     }
 
-    /// True if other units are not to wait for a source, whose next unit this is. `new_to`: the
-    /// table that it begins with, if it has no outcome yet.
+    /// True if other units should not wait for a unit of this source. `new_to`: the table of its
+    /// first write, if the source has no outcome yet.
     pub(super) fn delays_others(
         &self,
         source: SourceId,

@@ -1,11 +1,11 @@
-//! When units travelled apart from others, and when there were others.
+//! The times at which units that delay others, and units that delay none, were last seen.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Units that delay others travel apart for so long after others were seen; and for so long after
-/// such a flight, others leave room for the next one.
+/// Two periods of the same length. Units that delay others travel apart for this long after others
+/// were seen. Other flights leave room for a flight apart for this long after one has landed.
 const LATELY: Duration = Duration::from_secs(1);
 
 /// The flights of units that delay others.
@@ -13,11 +13,11 @@ const LATELY: Duration = Duration::from_secs(1);
 pub(super) struct Apart {
     /// True if a unit that delays no others has arrived in this turn.
     pub(super) has_others: bool,
-    /// When such units were seen last.
+    /// The last time at which such units were seen.
     pub(super) others: Option<Instant>,
-    /// When a flight apart landed last.
+    /// The time at which a flight apart landed last.
     pub(super) landed: Option<Instant>,
-    /// When the next one may leave, where others have their turn first.
+    /// The earliest time for the next flight apart, if others have their turn first.
     pub(super) next: Option<Instant>,
 }
 
@@ -26,12 +26,12 @@ impl Apart {
         moment.is_some_and(|at| now.saturating_duration_since(at) < LATELY)
     }
 
-    /// True while there are units that delay no others.
+    /// True if units that delay no others were seen lately.
     pub(super) fn has_others(&self, now: Instant) -> bool {
         Self::is_lately(self.others, now)
     }
 
-    /// True while a flight of others had better leave room for one apart.
+    /// True if other flights should leave room for a flight apart.
     pub(super) fn is_expected(&self, now: Instant) -> bool {
         Self::is_lately(self.landed, now)
     }

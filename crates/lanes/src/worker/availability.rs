@@ -1,4 +1,4 @@
-//! A database that cannot be reached: writes wait for it, but not for ever.
+//! Writes to a database that cannot be reached: they wait, for a limited time.
 
 use std::time::Duration;
 
@@ -10,25 +10,25 @@ use windrow_core::{Fault, Name, RetryPolicy};
 use super::ledger::Ledger;
 use crate::away::{Away, waited_in_vain};
 
-/// The shortest time between two looks for units that have waited long enough: each look costs time
-/// for all that wait.
+/// The shortest time between two checks for units that have waited too long: each check looks at
+/// all units that wait.
 const STEP: Duration = Duration::from_millis(10);
 
-/// The availability of a lane's database, as its connections and its probes have found it.
+/// The availability of a lane's database, as found by its connections and by probes.
 pub(super) struct Availability {
     lane: Name,
     /// The time for which a client's units wait for a database that is away.
     away_wait: Duration,
     away: Option<Away>,
-    /// The last message of a database that refused a connection, so that the log has it only once.
+    /// The last message of a database that refused a connection, which is logged only once.
     refused: Option<Box<str>>,
     note: watch::Sender<Option<Away>>,
     gauge: Gauge,
 }
 
 impl Availability {
-    /// Begins with a database that nothing is known of. `note` and `gauge` show the lane's handles
-    /// and the metrics if the database is away.
+    /// Begins with a database of which nothing is known. `note` shows the lane's handles that the
+    /// database is away, `gauge` the metrics.
     pub(super) fn new(
         lane: Name,
         away_wait: Duration,
@@ -59,8 +59,9 @@ impl Availability {
         }
     }
 
-    /// Notes if the database gave a sign of life (`None`) or a fault. A lane that has something to
-    /// do finds out of a fault by itself; of a sign of life it learns that writes may come again.
+    /// Notes the result of a probe: a sign of life (`None`) or a fault. A lane with something to do
+    /// ignores a fault, because its own connections will meet it; a sign of life lets it accept
+    /// writes again.
     pub(super) fn probed(&mut self, fault: Option<Box<Fault>>, is_idle: bool) {
         match (fault, is_idle) {
             (None, true) => self.back(),
@@ -99,8 +100,8 @@ impl Availability {
         self.show();
     }
 
-    /// Notes that the database refuses a connection for a reason that another attempt does not
-    /// mend.
+    /// Notes that the database refuses connections, for a reason that another attempt does not
+    /// change.
     pub(super) fn refuses(&mut self, fault: &Fault) {
         if self.refused.as_ref() != Some(&fault.message) {
             tracing::warn!(lane = %self.lane, %fault, "the database refuses the connection");
@@ -111,19 +112,19 @@ impl Availability {
         }
     }
 
-    /// Returns the fault of writes that arrive while the database has been away for too long.
+    /// Returns the fault of writes that arrive after the database has been away for too long.
     pub(super) fn refusal(&self, policy: RetryPolicy) -> Option<Fault> {
         let wait = policy.away_wait(self.away_wait);
         self.away.as_ref()?.refusal(wait)
     }
 
-    /// Returns when units will have waited long enough for a database that is away.
+    /// Returns the time at which units will have waited too long for a database that is away.
     pub(super) fn ends_at(&self) -> Option<Instant> {
         self.away.as_ref().map(|away| away.look_at)
     }
 
-    /// Fails the units that have waited long enough for a database that is away. `is_open`: the
-    /// lane is not ending. Units of the background keep no lane from ending.
+    /// Fails the units that have waited too long for a database that is away. `is_open`: the lane
+    /// is not ending. Units of background sources do not keep a lane from ending.
     pub(super) fn expire(&mut self, ledger: &mut Ledger, is_open: bool) {
         let Some(away) = &mut self.away else { return };
         let (now, wait) = (Instant::now(), self.away_wait);

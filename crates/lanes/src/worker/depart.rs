@@ -1,10 +1,10 @@
-//! Sending batches off.
+//! Sends batches.
 //!
-//! Units that delay others leave in flights of their own beside those of others: units of sources
-//! that fail again and again, and units with long answers. To isolate a failing unit takes a
-//! database several round trips, and a flight with long answers lands when the last of them is
-//! there. While there are others, at most half as many such flights leave as pace allows others. If
-//! only one flight can be under way, the two kinds take turns. Pace learns nothing from them.
+//! Units that delay others leave in flights of their own: units of sources that fail again and
+//! again, and units with long answers. A database needs several round trips to isolate a failing
+//! unit, and a flight with long answers lands when the last of them has arrived. While there are
+//! other units, at most half as many such flights leave as pace allows for others. If only one
+//! flight can be under way, the two kinds take turns. Pace learns nothing from flights apart.
 
 use std::time::Duration;
 
@@ -18,26 +18,26 @@ use crate::connections::Flight;
 use crate::message::LandedBatch;
 use crate::queue::Room;
 
-/// From so many bytes on a flight takes its time: others leave beside it as if it were overdue.
+/// The bytes from which on a flight is large: others leave beside it as if it were overdue.
 const LARGE: usize = 64 << 10;
 
-/// Flights that may leave beside those that are overdue or large: enough for a few rows that wait
-/// for locks, and too few to crowd a database that stands still.
+/// The number of flights that may leave beside overdue or large ones: enough for a few rows that
+/// wait for locks, and too few to crowd a database that has stalled.
 const BESIDE: usize = 4;
 
-/// Where others cannot leave beside such a flight, the next one leaves as much later as it took,
-/// and no more than this.
+/// The longest delay of the next flight apart if others cannot leave beside it. It is delayed for
+/// as long as the last one took.
 const LONGEST_TURN: Duration = Duration::from_millis(250);
 
-/// The most rows of such a batch where others cannot leave beside it.
+/// The most rows of a flight apart if others cannot leave beside it.
 const ROWS_ALONE: usize = 64;
 
-/// Rows of a batch that is looked at for its keys although it may have the lane to itself.
+/// The most rows of a batch whose keys are claimed although no other flight is allowed beside it.
 const FEW: usize = 32;
 
 impl Worker {
-    /// Sends off all that may leave now: while fewer flights are under way than are of use, a batch
-    /// leaves at once.
+    /// Sends all batches that may leave now. While fewer flights are under way than pace allows, a
+    /// batch leaves at once.
     pub(super) fn depart(&mut self) {
         if self.ledger.queue.wakes_at().is_some() {
             self.ledger.queue.wake(Instant::now());
@@ -51,15 +51,15 @@ impl Worker {
         (self.held_until, self.overdue_at) = (None, None);
         let now = Instant::now();
         self.look_apart(now);
-        // First, for others leave whenever they can; they rest in between.
+        // First, because others may leave at any time, while these have to wait for their turn.
         self.send_apart(now);
         self.crowded = self.send_all();
-        // Again, for units that turned out not to travel with others.
+        // Again, for units that were found to delay others while batches formed.
         self.send_apart(now);
     }
 
-    /// Gives true if units stay until a flight has landed: because no further one may leave, or
-    /// because what their source sent before is under way.
+    /// Sends the batches that do not travel apart. Returns true if units have to wait for a
+    /// landing: no further flight may leave, or earlier units of their source are under way.
     fn send_all(&mut self) -> bool {
         while self.ledger.queue.is_ready() {
             let (mut flying, mut apart, mut keyed) = (0, 0, true);
@@ -71,7 +71,7 @@ impl Worker {
                 *kind += 1;
                 keyed &= flight.keyed;
             }
-            // A flight whose keys are not known has the lane to itself.
+            // A flight whose keys are unknown has the lane to itself.
             if !keyed {
                 return true;
             }
@@ -102,7 +102,7 @@ impl Worker {
         self.ledger.queue.totals().units > 0 && self.held_until.is_none() && self.are_all_flying()
     }
 
-    /// Opens a connection, if there are fewer than `limit` and one more may be opened.
+    /// Opens a connection if there are fewer than `limit` and one more may be opened.
     pub(super) fn open_connection(&mut self, limit: usize, now: Instant) {
         if self.connections.wants_more(limit, now) {
             self.connections.open(
@@ -114,15 +114,15 @@ impl Worker {
         }
     }
 
-    /// True while as many flights are under way as were found to be of use.
+    /// True while as many flights are under way as pace allows.
     fn are_all_flying(&self) -> bool {
         let flights = self.connections.flights();
         let flying = flights.filter(|flight| !flight.is_apart).count();
         flying >= self.pace.setting().flights
     }
 
-    /// Returns how many of the flights under way are overdue or large. Notes when the next of them
-    /// will be overdue.
+    /// Returns the number of flights under way that are overdue or large, and notes when the next
+    /// one becomes overdue.
     fn late(&mut self, flying: usize, now: Instant) -> usize {
         let mut late = 0;
         let mut next: Option<Instant> = None;
@@ -140,18 +140,19 @@ impl Worker {
         late
     }
 
-    /// The most flights that the database and the limits allow.
+    /// Returns the most flights that the database and the limits allow.
     pub(super) fn most_flights(&self) -> usize {
         self.pace.bounds().flights
     }
 
-    /// True where others may leave beside the next batch should it be overdue. The keys of a large
-    /// one cost more than that is worth: where there is much to do, flights are large and alike.
+    /// True if others should be able to leave beside the next batch should it be overdue. Claiming
+    /// the keys of a large batch costs more than that is worth: under high load all flights are
+    /// large and take equally long.
     fn may_be_late(&self) -> bool {
         self.most_flights() > 1 && self.ledger.queue.totals().rows <= FEW
     }
 
-    /// Forms a batch and hands it to a connection. False if nothing can leave.
+    /// Forms a batch and hands it to a connection. Returns false if nothing can leave.
     fn send_off(&mut self, connection: u64, keyed: bool, flying: usize, now: Instant) -> bool {
         let id = self.next_flight;
         let sink: Option<&dyn Sink> = if keyed { Some(&*self.sink) } else { None };
@@ -211,8 +212,8 @@ impl Worker {
         }
     }
 
-    /// True while units are held back for others to join them: for those who were just answered,
-    /// where that was seen to pay, or because `max_wait` asks for it.
+    /// True while units are held back so that others can join them: those of clients that were just
+    /// answered, if that was measured to pay, or because `max_wait` asks for it.
     fn is_held_back(&mut self, now: Instant) -> bool {
         let gather = self.pace.setting().gather;
         if (self.limits.max_wait.is_zero() && !gather)
@@ -238,7 +239,7 @@ impl Worker {
         now < until
     }
 
-    /// A connection more is there to look after.
+    /// Starts looking for idle connections, because another one was opened.
     pub(super) fn look_for_idle(&mut self, now: Instant) {
         if self.look_for_idle.is_none() {
             self.look_for_idle = now.checked_add(self.limits.idle_close);
@@ -248,8 +249,8 @@ impl Worker {
     /// Closes connections that have been idle for too long, if it is time to look for them.
     pub(super) fn close_idle(&mut self) {
         let Some(at) = self.look_for_idle else { return };
-        // Most turns end here: the time is read only where a timer may have been what began this
-        // one.
+        // Most turns end here: reading the clock is worth it only if a timer may have started this
+        // turn.
         if !self.woken {
             return;
         }
@@ -259,7 +260,7 @@ impl Worker {
         }
     }
 
-    /// Returns the limits of the next batch while so many flights are under way.
+    /// Returns the limits of the next batch if `flying` flights are under way.
     fn room(&self, flying: usize) -> Room {
         let setting = self.pace.setting();
         Room {
@@ -269,8 +270,7 @@ impl Worker {
         }
     }
 
-    /// Decides if units that delay others are to travel apart: while there are others, which may
-    /// take their time.
+    /// Decides if units that delay others travel apart. They do while there are others.
     fn look_apart(&mut self, now: Instant) {
         let has_others = std::mem::take(&mut self.apart.has_others)
             || (self.ledger.queue.is_apart() && self.has_others_at_hand());
@@ -280,32 +280,32 @@ impl Worker {
         self.ledger.queue.set_apart(self.apart.has_others(now));
     }
 
-    /// True if units wait or fly that do not travel apart.
+    /// True if units that do not travel apart wait or are under way.
     fn has_others_at_hand(&self) -> bool {
         let mut flights = self.connections.flights();
         self.ledger.queue.totals().units > 0 || flights.any(|flight| !flight.is_apart)
     }
 
-    /// A flight apart has landed that took so long.
+    /// Notes that a flight apart has landed after `took`.
     pub(super) fn landed_apart(&mut self, took: Duration, now: Instant) {
         self.apart.landed = Some(now);
         let takes_turns = self.most_flights() == 1;
         self.apart.next = takes_turns.then(|| now + took.min(LONGEST_TURN));
     }
 
-    /// When the next flight apart may leave that waits.
+    /// Returns the time at which the next waiting flight apart may leave.
     pub(super) fn apart_at(&self) -> Option<Instant> {
         self.apart
             .next
             .filter(|_| self.ledger.queue.is_ready_apart())
     }
 
-    /// True if flights need to know their keys, so that one apart can leave beside them.
+    /// True if flights must claim their keys, so that a flight apart can leave beside them.
     fn may_fly_apart(&self, now: Instant) -> bool {
         self.ledger.queue.is_ready_apart() || self.apart.is_expected(now)
     }
 
-    /// Sends off what travels apart, as far as it may leave now.
+    /// Sends the batches that travel apart and may leave now.
     fn send_apart(&mut self, now: Instant) {
         if self.apart.next.is_some_and(|next| next <= now) || !self.apart.has_others(now) {
             self.apart.next = None;
@@ -342,7 +342,7 @@ impl Worker {
     }
 }
 
-/// True for few rows of many bytes. Many rows are what pace has found to be best.
+/// True for few rows of many bytes. A batch of many rows has the size that pace has found best.
 fn is_large(flight: &Flight) -> bool {
     flight.manifest.bytes >= LARGE && flight.manifest.rows <= FEW
 }

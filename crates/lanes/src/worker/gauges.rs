@@ -11,7 +11,7 @@ const GAUGES: usize = 7;
 #[derive(Debug, Default)]
 pub(super) struct Gauges {
     values: [usize; GAUGES],
-    /// Units of clients that have left, as the queue counts them.
+    /// The number of units dropped because their client had left, as counted by the queue.
     abandoned: usize,
 }
 
@@ -28,7 +28,7 @@ impl Gauges {
             (&ledger.meters.flights_limit, setting.flights),
             (&ledger.meters.batch_rows_limit, setting.rows),
         ];
-        // Most of them are as they were, and to write what others may read costs more than to look.
+        // Most gauges are unchanged, and writing a shared one costs more than comparing.
         for ((gauge, value), last) in gauges.into_iter().zip(&mut self.values) {
             if *last != value {
                 *last = value;

@@ -1,4 +1,4 @@
-//! The units of a batch that has landed: answered, or to run again.
+//! Answers the units of a batch that has landed, or lets them run again.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -16,34 +16,35 @@ use crate::message::LandedBatch;
 use crate::pace::Landing;
 use crate::queue::{Chunk, RetryPlan};
 
-/// Units that got no outcome.
+/// Units of a landed batch that are not answered.
 struct Unanswered {
-    /// To be run again, in the order of the batch.
+    /// Units to be run again, in the order of the batch.
     retries: Vec<RetryRun>,
-    /// True if others were in the way of some of them.
+    /// True if another transaction was in the way of some of them.
     conflict: bool,
     /// True if another process held the whole database.
     held: bool,
-    /// True if some of them run again although a client would be answered.
+    /// True if some of them run again after a fault that would otherwise be their client's answer.
     outlasts: bool,
-    /// To be run alone.
+    /// Units to be run alone.
     lock_waits: Vec<LockWaitRun>,
-    /// Sources of units that got no outcome; true: one of them goes back into the queue.
+    /// Sources of unanswered units; true if one of those goes back into the queue.
     open: HashMap<usize, bool, RandomState>,
-    /// Sources whose first unit among these is to be given up, if it is older than the request.
+    /// Sources whose clients have cancelled their first unanswered unit, with the time of the
+    /// request.
     called_back: Vec<(usize, Instant)>,
 }
 
-/// Neighbouring units of one submission that run again.
+/// Consecutive units of one submission that run again.
 struct RetryRun {
     span: Span,
     units: Vec<Unit>,
-    /// True if the units were tried; else they wait for earlier ones of their source.
+    /// True if the units were tried; false if they wait for earlier ones of their source.
     tried: bool,
 }
 
 impl Worker {
-    /// A flight has ended.
+    /// Handles the end of a flight.
     pub(super) fn landed(&mut self, connection: u64, landed: LandedBatch) {
         let now = Instant::now();
         let Some(flight) = self
@@ -97,7 +98,7 @@ impl Worker {
         });
     }
 
-    /// Tells what is known, and puts the rest where it goes on from.
+    /// Answers the units that have an outcome, and puts the others where they go on from.
     pub(super) fn unload(&mut self, flight: Flight, landed: LandedBatch) {
         let manifest = flight.manifest;
         let mut unanswered = Unanswered::new(flight.called_back);
@@ -134,7 +135,8 @@ impl Worker {
         }
     }
 
-    /// Answers a unit that has its outcome. One whose policy outlasts its fault runs again instead.
+    /// Answers a unit with its outcome. If its policy outlasts the fault, the unit runs again
+    /// instead.
     fn end(
         &mut self,
         span: &Span,
@@ -172,8 +174,8 @@ impl Worker {
         self.ledger.queue.note(span.source, has_failed);
     }
 
-    /// A unit that is certainly not written: it is kept if it may run again. Once a unit goes back
-    /// into the queue, so do the later ones of its source.
+    /// Keeps a unit that was certainly not written, if it may run again. Once a unit goes back into
+    /// the queue, so do the later ones of its source.
     fn keep(
         &mut self,
         span: &Span,
@@ -184,7 +186,7 @@ impl Worker {
     ) {
         let waits = matches!(verdict, Verdict::WaitsForLock(_));
         if self.is_given_up(span, offset, waits, unanswered) {
-            // The later ones of its source have been held back for it.
+            // The later units of its source were held back for it.
             unanswered.open.entry(span.source).or_insert(false);
             return;
         }
@@ -230,23 +232,23 @@ impl Worker {
         unanswered.open.insert(span.source, queued || queues);
     }
 
-    /// True if a unit runs again whose fault would be a client's answer. A lane that is ending does
-    /// not wait until others have acted.
+    /// True if a unit runs again after a fault that would otherwise be its client's answer. A lane
+    /// that is ending does not wait for others to act.
     fn outlasts(&self, span: &Span, retry: Retry) -> bool {
         let policy = self.ledger.tickets.policy(span.ticket);
         policy.outlasts(retry, span.arrived.elapsed())
             && (self.open || retry == Retry::OutcomeUnknown)
     }
 
-    /// True if a unit runs again that failed for no fault of its own.
+    /// True if a unit that failed through no fault of its own runs again.
     fn may_run_again(&self, span: &Span, fault: &Fault) -> bool {
         let (attempts, waited) = (span.attempts + 1, span.arrived.elapsed());
         let policy = self.ledger.tickets.policy(span.ticket);
         policy.allows(fault.retry(), attempts, waited, self.limits.away_wait)
     }
 
-    /// Sees to a unit that was not written and that nobody wants to be run again. `waits`: it is
-    /// about to wait for a lock.
+    /// Answers or drops a unit that was not written and whose client does not wait for it any more;
+    /// returns true then. `waits`: the unit is about to wait for a lock.
     fn is_given_up(
         &mut self,
         span: &Span,
@@ -265,9 +267,9 @@ impl Worker {
         false
     }
 
-    /// Puts units back to the front of their sources: those that were tried, to travel in batches
-    /// of half the size, and those that have to wait for others of their source. A batch that
-    /// another process has held up is not made smaller: none of its units is to blame.
+    /// Puts units back to the front of their sources. Those that were tried travel in batches of
+    /// half the size. If another process held the whole database, the size stays the same: none of
+    /// the units is to blame.
     fn put_back(&mut self, unanswered: Unanswered, batch: &Manifest) {
         let Unanswered {
             retries,
@@ -358,12 +360,12 @@ impl Unanswered {
 }
 
 /// True if a batch was rolled back because another process holds the whole database, as SQLite
-/// says of a file. Of a lock that single units meet sinks say that these wait.
+/// reports for its file. For locks on single rows, sinks report units that wait for a lock.
 fn is_held(fault: &Fault) -> bool {
     fault.retry() == Retry::AfterLock
 }
 
-/// Returns the plan of units that were not tried, which is the one of before the batch.
+/// Returns the retry plan that units that were not tried had before the batch.
 fn as_before(span: &Span) -> Option<RetryPlan> {
     (span.attempts > 0).then_some(RetryPlan {
         attempts: span.attempts,

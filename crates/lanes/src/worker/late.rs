@@ -1,4 +1,4 @@
-//! Units that wait for longer than their clients allow their statements to take.
+//! Units that wait longer than their client's statement timeout.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use windrow_core::Fault;
 use super::ledger::Ledger;
 use super::lock_waits::LockWaits;
 
-/// The shortest time between two looks: each costs time for all that wait.
+/// The shortest time between two checks: each looks at all units that wait.
 const STEP: Duration = Duration::from_millis(10);
 
 /// The ages of the units that wait.
@@ -16,26 +16,26 @@ const STEP: Duration = Duration::from_millis(10);
 pub(super) struct Late {
     /// A time before which none of the units arrived.
     oldest: Option<Instant>,
-    /// The last look for units that have waited for too long.
+    /// The last check for units that have waited too long.
     looked: Option<Instant>,
 }
 
 impl Late {
-    /// Notes that a unit waits that arrived then.
+    /// Notes that a unit waits, and when it arrived.
     pub(super) fn waits(&mut self, arrived: Instant) {
         if self.oldest.is_none_or(|oldest| arrived < oldest) {
             self.oldest = Some(arrived);
         }
     }
 
-    /// Returns when units may have waited for longer than the statement timeout.
+    /// Returns the time at which the first unit may have waited longer than the statement timeout.
     pub(super) fn at(&self, timeout: Option<Duration>) -> Option<Instant> {
         let at = self.oldest?.checked_add(timeout?)?;
         Some(self.looked.map_or(at, |looked| at.max(looked + STEP)))
     }
 
-    /// Answers the units that have waited for too long. They have not left, so it is certain that
-    /// nothing was written.
+    /// Answers the units that have waited too long. They have not left, so certainly nothing was
+    /// written.
     pub(super) fn answer(
         &mut self,
         timeout: Option<Duration>,

@@ -29,8 +29,8 @@ impl Ledger {
         }
     }
 
-    /// Fails all units in the queue but those that `stays` keeps, by their ticket and arrival.
-    /// Returns the arrival of the oldest one that stays.
+    /// Fails all queued units except those that `stays` keeps, given their ticket and arrival.
+    /// Returns the arrival of the oldest one kept.
     pub(super) fn fail_queued(
         &mut self,
         fault: &Fault,
@@ -43,7 +43,7 @@ impl Ledger {
         oldest
     }
 
-    /// Gives up a unit whose client has left, if that is so. Returns true then.
+    /// Drops a unit whose client has left; returns true then.
     pub(super) fn forgo_abandoned(&mut self, ticket: usize) -> bool {
         let is_abandoned = self.tickets.is_abandoned(ticket);
         if is_abandoned {
@@ -71,8 +71,8 @@ impl Ledger {
         }
     }
 
-    /// Reports a batch that has landed to the traces of its requests. Called before the clients are
-    /// answered: a request ends with its answer.
+    /// Reports a batch that has landed to the traces of its requests. Call it before the clients
+    /// are answered: a request ends with its answer.
     pub(super) fn trace(
         &self,
         (lane, database): (&str, &str),

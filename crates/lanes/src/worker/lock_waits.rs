@@ -1,8 +1,6 @@
-//! Units that wait for a lock of another session: each source's on a connection of its own, while
-//! all others go on.
-//!
-//! A source's units run one after another, in its order, and each is answered as soon as it has
-//! ended.
+//! Units that wait for another session's lock. Those of each source run on a connection of their
+//! own, one after another in the source's order, and each is answered as soon as it has ended. All
+//! other units go on.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -18,10 +16,10 @@ use crate::connection::{Asker, interrupts};
 use crate::lock_wait::LockWaitConnection;
 use crate::message::{LockWaitOrder, Signals};
 
-/// Connections for units that run alone, at most; other units wait for one.
+/// The most connections for units that run alone; other units wait for one of them.
 const AT_ONCE: usize = 32;
 
-/// After the server had no room for a connection more: how long those that are there are to do.
+/// The time for which no further connection is opened after the server had no capacity for one.
 const FULL: Duration = Duration::from_secs(1);
 
 /// Units of one source that are to run alone, in its order.
@@ -52,7 +50,7 @@ struct KeyedRun {
 struct LockWaitMember {
     orders: mpsc::Sender<LockWaitOrder>,
     asker: Asker,
-    /// The unit that it executes, its number, and those that follow.
+    /// The unit under way, its number, and the rest of its run.
     busy: Option<(OwedUnit, u64, KeyedRun)>,
 }
 
@@ -60,7 +58,7 @@ struct LockWaitMember {
 pub(super) struct LockWaits {
     waiting: VecDeque<KeyedRun>,
     members: HashMap<u64, LockWaitMember>,
-    /// Connections that have nothing to do; the last one is the warmest.
+    /// Idle connections; the last one has the warmest caches.
     idle: Vec<u64>,
     next: u64,
     full_until: Option<Instant>,
@@ -76,12 +74,12 @@ pub(super) struct Starter {
 }
 
 impl LockWaitRun {
-    /// When the first of them arrived.
+    /// Returns the arrival of the oldest unit.
     pub(super) fn oldest(&self) -> Option<Instant> {
         self.units.front().map(|(owed, _)| owed.arrived)
     }
 
-    /// Adds a unit to its source's run.
+    /// Adds a unit to the run of its source.
     pub(super) fn add(runs: &mut Vec<Self>, span: &Span, offset: usize, unit: Unit) {
         let owed = OwedUnit {
             ticket: span.ticket,
@@ -110,8 +108,8 @@ impl LockWaits {
         }
     }
 
-    /// Takes units out of the normal course. Others that touch the same rows wait for them, or they
-    /// would all run into the same lock, and each batch with them.
+    /// Begins a run with units that are to run alone. Claims their keys: otherwise other units that
+    /// touch the same rows would meet the same lock, and each batch with them.
     pub(super) fn begin(&mut self, flight: u64, run: LockWaitRun, ledger: &mut Ledger) {
         let mut hashes = Vec::new();
         for (_, unit) in &run.units {
@@ -126,7 +124,7 @@ impl LockWaits {
         });
     }
 
-    /// Starts runs, as far as there may be more.
+    /// Starts runs while there may be more connections.
     pub(super) fn start(&mut self, ledger: &mut Ledger) {
         if self.waiting.is_empty() {
             return;
@@ -143,7 +141,7 @@ impl LockWaits {
         }
     }
 
-    /// A connection more, if there may be one.
+    /// Opens another connection, if there may be one.
     fn open_connection(&mut self) -> Option<u64> {
         let there = self.members.len();
         if there >= AT_ONCE || (there > 0 && self.full_until.is_some()) {
@@ -170,7 +168,7 @@ impl LockWaits {
         Some(id)
     }
 
-    /// Hands the next unit of a run to a connection; a run that has none left has ended.
+    /// Hands the next unit of a run to a connection; ends the run if none is left.
     fn run_next(&mut self, connection: u64, mut keyed: KeyedRun, ledger: &mut Ledger) {
         drop_abandoned(ledger, &mut keyed.run);
         let Some((owed, unit)) = keyed.run.units.pop_front() else {
@@ -193,7 +191,7 @@ impl LockWaits {
         match member.orders.try_send(order) {
             Ok(()) => member.busy = Some((owed, number, keyed)),
             Err(failed) => {
-                // It has just closed its connection.
+                // The task has just closed its connection.
                 self.members.remove(&connection);
                 let unit = failed.into_inner().unit;
                 keyed.run.units.push_front((owed, unit));
@@ -202,8 +200,8 @@ impl LockWaits {
         }
     }
 
-    /// Gives up the first unit of a source that runs alone or waits to, whose client was asking at
-    /// that time.
+    /// Cancels the first unit of a source that runs alone or waits to, if it arrived before its
+    /// client asked.
     pub(super) fn cancel(&mut self, source: usize, asked: Instant, ledger: &mut Ledger) {
         if let Some((asker, owed, number)) = self.busy_with(source) {
             if owed.arrived <= asked {
@@ -224,7 +222,7 @@ impl LockWaits {
         self.put_back(at, keyed, ledger);
     }
 
-    /// A source's client waits no longer for some of its units: those are given up.
+    /// Drops the units of a source whose client no longer waits for them.
     pub(super) fn drop_abandoned(&mut self, source: usize, ledger: &mut Ledger) {
         if let Some((asker, owed, number)) = self.busy_with(source) {
             if ledger.tickets.is_abandoned(owed.ticket) {
@@ -238,7 +236,8 @@ impl LockWaits {
         }
     }
 
-    /// A source's client has closed its side: none of its units waits for a lock any longer.
+    /// Cancels all units of a source that wait for a lock: its client has closed its side of the
+    /// connection.
     pub(super) fn close(&mut self, source: usize, ledger: &mut Ledger) {
         let mut given_up = VecDeque::new();
         for member in self.members.values_mut() {
@@ -258,8 +257,8 @@ impl LockWaits {
         }
     }
 
-    /// Fails those that have waited too long for a connection; gives the arrival of the oldest that
-    /// stays.
+    /// Fails the runs that have waited too long for a connection; returns the arrival of the oldest
+    /// one kept.
     pub(super) fn expire(
         &mut self,
         latest: Instant,
@@ -297,7 +296,7 @@ impl LockWaits {
         }
     }
 
-    /// A unit has ended: the next one of its source follows it.
+    /// Answers a unit that has ended, and starts the next one of its source.
     pub(super) fn ended(&mut self, connection: u64, outcome: UnitOutcome, ledger: &mut Ledger) {
         let member = self.members.get_mut(&connection);
         let Some((owed, _, keyed)) = member.and_then(|member| member.busy.take()) else {
@@ -311,7 +310,8 @@ impl LockWaits {
         self.run_next(connection, keyed, ledger);
     }
 
-    /// There was no room for a connection: the unit waits for one of those that are there.
+    /// Notes that the server had no capacity for a connection: the unit waits for one of the open
+    /// ones.
     pub(super) fn has_no_room(
         &mut self,
         connection: u64,
@@ -332,14 +332,14 @@ impl LockWaits {
         self.full_until = Some(Instant::now() + FULL);
     }
 
-    /// Takes out the run of a source that has not begun, and tells its place.
+    /// Takes out the run of a source that has not begun; returns also its place in the list.
     fn take_waiting(&mut self, source: usize) -> Option<(usize, KeyedRun)> {
         let of_source = |keyed: &KeyedRun| keyed.run.source == source;
         let at = self.waiting.iter().position(of_source)?;
         Some((at, self.waiting.remove(at)?))
     }
 
-    /// The connection that is busy with a source's units, and the one that it executes.
+    /// Returns the connection that executes a unit of the source, that unit, and its number.
     fn busy_with(&self, source: usize) -> Option<(&Asker, OwedUnit, u64)> {
         self.members.values().find_map(|member| {
             let (owed, number, keyed) = member.busy.as_ref()?;
@@ -347,7 +347,7 @@ impl LockWaits {
         })
     }
 
-    /// True while units run alone, or are to: then their keys are to be respected.
+    /// True while units run alone or wait to: then their keys must be respected.
     pub(super) fn is_busy(&self) -> bool {
         !self.waiting.is_empty() || self.idle.len() < self.members.len()
     }
@@ -357,12 +357,12 @@ impl LockWaits {
         !self.waiting.is_empty()
     }
 
-    /// When a server that had no room is to be asked once more.
+    /// Returns the time at which to try another connection after the server had no capacity.
     pub(super) fn asks_again_at(&self) -> Option<Instant> {
         self.full_until.filter(|_| !self.waiting.is_empty())
     }
 
-    /// A number that no unit and no connection here has had.
+    /// Returns a number that no unit and no connection here has had.
     fn number(&mut self) -> u64 {
         self.next += 1;
         self.next

@@ -1,7 +1,7 @@
-//! The actor of a lane: owns all of its state, and is the only one who does.
+//! The worker of a lane, the only task that touches its state.
 //!
 //! Each turn of its loop receives one thing (a task's signal, an arrival, the time), drains what
-//! has already arrived, and sends off what may leave.
+//! has already arrived, and sends the batches that may leave.
 
 mod apart;
 mod availability;
@@ -42,19 +42,19 @@ use crate::pace::{Bounds, Gather, Pace};
 use crate::queue::{CancelPlace, Chunk};
 use crate::retry::{conflict_backoff, unknown_backoff};
 
-/// Submissions read in one turn at most: a turn ends even while others go on submitting.
+/// The most submissions read in one turn, so that a turn ends even while others go on submitting.
 const DRAIN: usize = 4096;
 
-/// Room for so many of them is kept while there is nothing to do.
+/// The capacity kept for submissions while the lane is idle.
 const KEEP: usize = 64;
 
-/// Signals of tasks that wait until the worker reads them, at most.
+/// The most signals of tasks that wait for the worker.
 const SIGNALS: usize = 64;
 
-/// Hints read in one turn at most.
+/// The most hints read in one turn.
 const HINTS: usize = 1024;
 
-/// The parts that a worker is made of.
+/// The parts of which a worker is made.
 pub(crate) struct Parts {
     pub(crate) name: Name,
     pub(crate) sink: Arc<dyn Sink>,
@@ -73,9 +73,9 @@ struct Worker {
     arrivals: Arrivals,
     /// Submissions that were read in this turn.
     arrived: Vec<Submission>,
-    /// Read and not followed yet.
+    /// Hints that were read in this turn, and not followed yet.
     hints: Vec<Hint>,
-    /// False once no more submissions can come.
+    /// True until no more submissions can come.
     open: bool,
     /// Exposes the metrics as long as the lane runs.
     _series: SeriesGuard,
@@ -86,10 +86,10 @@ struct Worker {
     gather: Gather,
     /// The usual time of flights.
     usual: UsualTime,
-    /// When a flight that keeps units from leaving will be overdue.
+    /// The time at which a flight that keeps units from leaving will be overdue.
     overdue_at: Option<Instant>,
     connections: Connections,
-    /// When to look for connections that nothing needs.
+    /// The time of the next search for idle connections.
     look_for_idle: Option<Instant>,
     next_flight: u64,
     /// True while units are queued because no further flight may leave.
@@ -98,17 +98,17 @@ struct Worker {
     late: Late,
     apart: Apart,
     availability: Availability,
-    /// With `max_wait`: since when units are held back.
+    /// With `max_wait`, the time since which units are held back.
     held_since: Option<Instant>,
-    /// Until when nothing else keeps them back.
+    /// The time until which units are held back.
     held_until: Option<Instant>,
     started: Instant,
-    /// True in a turn that a timer began.
+    /// True in a turn that a timer started.
     woken: bool,
-    /// True in a turn that began with the landing of several units, or with units that have to
-    /// wait: others will have something to do in the same moment.
+    /// True if the loop yields once before the next batch: several units have landed, or have
+    /// arrived while others wait, so other tasks will submit more at the same moment.
     company: bool,
-    /// The delays of units that others were in the way of.
+    /// The delays of units that met a conflict.
     conflict_backoff: Backoff,
     /// The delays of units whose outcome is unknown.
     unknown_backoff: Backoff,
@@ -191,13 +191,14 @@ impl Worker {
                 Some(hint) = self.arrivals.hints.recv() => self.hints.push(hint),
                 read = self.arrivals.submissions.recv_many(&mut self.arrived, DRAIN), if self.open => {
                     self.open = read > 0;
-                    // None can leave yet, so those of a whole batch may as well be one turn.
+                    // No batch can leave yet, so the units of a whole batch may as well be read in
+                    // one turn.
                     self.company = self.crowded || self.held_until.is_some();
                 }
                 asked = wait(&mut stop) => {
                     stop = None;
-                    // An error says that the handle is gone without a word: the lane serves on
-                    // until all intakes are.
+                    // An error means that the handle was dropped: the lane goes on until all
+                    // intakes are.
                     if asked {
                         self.arrivals.close();
                     }
@@ -244,8 +245,8 @@ impl Worker {
         if self.open && self.arrived.len() < most {
             let room = most - self.arrived.len();
             let read = self.arrivals.submissions.recv_many(&mut self.arrived, room);
-            // Many at once cost less than one after another; a turn is bounded without tokio's own
-            // accounts.
+            // Reading many at once costs less than one after another, and a turn is bounded without
+            // tokio's budget.
             if unconstrained(read).now_or_never() == Some(0) {
                 self.open = false;
             }
@@ -254,15 +255,15 @@ impl Worker {
         for submission in arrived.drain(..) {
             self.accept(submission);
         }
-        // A burst is not paid for with memory for ever.
+        // A burst must not keep its memory.
         if arrived.capacity() > KEEP && self.ledger.tickets.is_empty() {
             arrived.shrink_to(KEEP);
         }
         self.arrived = arrived;
     }
 
-    /// Lets the tasks run that have something to do at this moment: where many write, what their
-    /// clients have sent already is then a part of the next batch. No time is waited for.
+    /// Yields to other tasks that can run at this moment: with many clients, their next writes then
+    /// join the batch. Waits for no time.
     async fn let_others_in(&mut self) {
         if std::mem::take(&mut self.company) {
             // A client that was just answered may read the gauges.
@@ -309,7 +310,7 @@ impl Worker {
         self.ledger.queue.push(submission.source, chunk);
     }
 
-    /// Looks for units that arrive: returns true if they travel apart.
+    /// Examines a submission's units; returns true if they travel apart.
     fn arrives_apart(&mut self, submission: &Submission) -> bool {
         let next = submission.units.first();
         let delays = self.ledger.queue.delays_others(submission.source, next);
@@ -327,10 +328,10 @@ impl Worker {
         self.availability.connected();
     }
 
-    /// A connection's task cannot reach the database and goes on trying.
+    /// Notes that the database cannot be reached; the connection's task goes on trying.
     fn unreachable(&mut self, connection: u64, fault: Fault) {
         if self.connections.connected() > 0 {
-            // Other connections work: there are to be no more of them for now.
+            // Other connections work: open no further ones for now.
             tracing::debug!(lane = %self.name, %fault, "no further connection");
             self.connections.dismiss(connection);
             self.connections.pause(Instant::now());
@@ -339,8 +340,8 @@ impl Worker {
         self.availability.gone(fault, false);
     }
 
-    /// Acts on a database that refuses the connection for a reason that another attempt does not
-    /// mend: all that wait are answered, but for persistent units.
+    /// Acts on a database that refuses the connection, for a reason that another attempt does not
+    /// change: answers all units that wait, except persistent ones.
     fn refused(&mut self, connection: u64, fault: &Fault) {
         if self.connections.connected() > 0 {
             tracing::debug!(lane = %self.name, %fault, "no further connection");
@@ -358,7 +359,7 @@ impl Worker {
         }
     }
 
-    /// Reads the hints that are there. What they are about may still be among the arrivals.
+    /// Reads the waiting hints. The submissions that they refer to may still be among the arrivals.
     fn read_hints(&mut self) {
         while self.hints.len() < HINTS
             && let Ok(hint) = self.arrivals.hints.try_recv()
@@ -400,8 +401,8 @@ impl Worker {
         }
     }
 
-    /// Units under way take place, as on a server that does not watch its clients while it works.
-    /// Only units that wait for a lock are given up.
+    /// Drops the units of a source whose client has left, also one that waits for a lock. Units
+    /// under way are executed, as on a server that does not watch its clients while it works.
     fn left(&mut self, source: SourceId) {
         let Ledger { queue, tickets, .. } = &mut self.ledger;
         if let Some(key) = queue.forgo(source, tickets) {
@@ -430,7 +431,7 @@ impl Worker {
             .publish(&self.ledger, &self.connections, setting);
     }
 
-    /// The next moment at which something is to be done that nobody will signal.
+    /// Returns the next deadline of the lane.
     fn wake_at(&self) -> Option<Instant> {
         let has_units = self.ledger.queue.units() > 0;
         let times = [
@@ -447,7 +448,7 @@ impl Worker {
     }
 }
 
-/// True if the lane is to stop, false if its handle was dropped.
+/// Returns true if the lane is to stop, false if its handle was dropped.
 async fn wait(stop: &mut Option<oneshot::Receiver<()>>) -> bool {
     match stop {
         Some(stop) => stop.await.is_ok(),
