@@ -1,4 +1,4 @@
-//! The end of an intake that is a log: units are answered once they are durable.
+//! Appends the units of an intake to a log, and answers each once it is durable.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,66 +20,66 @@ use crate::fault::SpoolFault;
 use crate::options::Options;
 use crate::port::Log;
 
-/// Appends under way at most. While one is being synced the next is encoded, so that neither the
+/// The most appends under way. While one is being synced the next is encoded, so that neither the
 /// disk nor the processor waits for the other.
 const UNDER_WAY: usize = 4;
 
-/// Bytes from which on encoding is worthwhile before the append under way has ended. Fewer bytes
-/// wait for its end: all that arrive until then share the next sync.
+/// The bytes from which on encoding is worthwhile before the append under way has ended. Fewer
+/// bytes wait for its end, so that all that arrive until then share the next sync.
 const MANY: usize = 64 << 10;
 
-/// Submissions that are taken from the intake at once.
+/// The most submissions taken from the intake at once.
 const AT_ONCE: usize = 256;
 
-/// The delays before submissions are appended again that the log refused.
+/// The first and the longest delay before submissions that the log refused are appended again.
 const DELAYS: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(2)];
 
 /// Takes units from an intake and appends each of them to a log as one entry.
 ///
 /// A unit is answered with success once it is durable, with one default [`WriteDone`] for each
-/// write: what the database will say is not known yet. Units that were not kept are answered with
-/// the log's fault; one that is too large does not keep others out. A submission whose client has
-/// left before any of it was handed to the log is left out. A persistent one
+/// write, because the database's outcome is not known yet. Units that were not kept are answered
+/// with the log's fault; a unit that is too large does not affect others. A submission is dropped
+/// if its client has left before any part of it was appended. A persistent submission
 /// ([`RetryPolicy::persistent`](windrow_core::RetryPolicy::persistent)) is appended again, as a
 /// whole, until the log keeps it or is closed.
 #[derive(Debug)]
 pub struct Appender {
     submissions: mpsc::Receiver<Submission>,
     log: Arc<dyn Log>,
-    /// Bytes of an append at most, unless it has one entry.
+    /// The most bytes of an append with more than one entry.
     most: usize,
     encoder: Encoder,
-    /// The units that are not answered yet, in order.
+    /// The unanswered units, in order.
     held: VecDeque<HeldUnit>,
-    /// The first of it that the log does not have as a whole.
+    /// The index of the first submission of `held` that was not appended completely.
     next: usize,
-    /// Persistent submissions that the log refused, and those that came after them, in order.
+    /// Persistent submissions that the log refused, and later ones, in order.
     refused: VecDeque<HeldUnit>,
-    /// When they are appended again.
+    /// The time at which they are appended again.
     again_at: Option<Instant>,
     backoff: Backoff,
-    /// True while more may come.
+    /// True while more submissions may come.
     is_open: bool,
 }
 
-/// A submission on its way.
+/// A submission that is being appended.
 #[derive(Debug)]
 struct HeldUnit {
     submission: Submission,
-    /// Units that were handed to the log.
+    /// Units that were passed to the log.
     sent: usize,
-    /// Of the first of those.
+    /// The outcomes of the first units.
     outcomes: Outcomes,
 }
 
-/// The result of an append of so many units.
+/// The result of an append, and its number of units.
 type Appended = (Result<Position, SpoolFault>, usize);
 
 impl Appender {
-    /// The other end of an intake. `options`: those of the log's spool.
+    /// Returns an appender for an intake. `options`: those of the log's spool.
     pub fn new(arrivals: Arrivals, log: Arc<dyn Log>, options: &Options) -> Self {
         Self {
-            // Hints are about what waits for a database, and nothing does here.
+            // Hints are about waiting for a database, which a spool does not.
             submissions: arrivals.submissions,
             log,
             most: options.max_append.min(options.group_bytes),
@@ -93,8 +93,8 @@ impl Appender {
         }
     }
 
-    /// Appends until all intakes are gone, or until `stop` is cancelled. Then it takes nothing
-    /// more, finishes the units that it has, and ends.
+    /// Appends until all intakes are dropped, or until `stop` is cancelled. Then it accepts nothing
+    /// more, finishes its units, and ends.
     ///
     /// Not cancel safe: units of a dropped future may become durable without an answer.
     pub async fn run(mut self, stop: CancellationToken) {
@@ -110,7 +110,7 @@ impl Appender {
             if !self.is_open && appends.is_empty() {
                 return;
             }
-            // The first branch also hands what is new to the log, in its order.
+            // Handling a finished append first keeps the next ones in the order of the log.
             tokio::select! {
                 biased;
                 Some(appended) = appends.next(), if !appends.is_empty() => self.settle(&appended),
@@ -157,7 +157,7 @@ impl Appender {
     }
 
     /// True if another append may begin before the one under way has ended: many bytes wait, and
-    /// none of them would have to wait for those that the log may refuse.
+    /// none of their units must follow one that the log may refuse.
     fn has_more(&self) -> bool {
         let mut held = self.held.iter();
         !held.any(|held| held.submission.policy.is_persistent()) && self.has_many()
@@ -186,7 +186,7 @@ impl Appender {
             while let Some(unit) = held.submission.units.get(held.sent) {
                 batch.push_with(|bytes| self.encoder.unit(unit.writes(), bytes));
                 if batch.len() > 1 && on_disk(&batch) > self.most {
-                    // It begins the next one.
+                    // The entry begins the next batch.
                     batch.pop();
                     return Some(batch);
                 }
@@ -218,10 +218,10 @@ impl Appender {
         }
     }
 
-    /// Lets persistent submissions wait for those before them that the log refused. No append that
-    /// holds one of them is under way: see [`Appender::has_more`].
+    /// Moves persistent submissions behind earlier ones that the log refused. No append under way
+    /// contains one of them: see [`Appender::has_more`].
     fn hold_back(&mut self) {
-        // The log refused a part of it; the rest was not sent.
+        // The log refused a part of this submission; the rest was not sent.
         let front = self.held.front();
         if self.is_open
             && front.is_some_and(HeldUnit::is_refused)
@@ -249,13 +249,13 @@ impl HeldUnit {
         }
     }
 
-    /// True where nobody waits for it any more, or nothing is asked for.
+    /// True if the client no longer waits for the submission, or if it is empty.
     fn needs_nothing(&self) -> bool {
         let abandoned = self.sent == 0 && self.submission.reply.is_abandoned();
         abandoned || self.submission.units.is_empty()
     }
 
-    /// True if the log may keep the units later, and their source waits for that.
+    /// True if the log may keep the units later and their source waits for that.
     fn is_refused(&self) -> bool {
         let faults = self
             .outcomes
@@ -266,7 +266,7 @@ impl HeldUnit {
             && faults.any(|f| f.retry() != Retry::Never && f.class != FaultClass::Cancelled)
     }
 
-    /// Gives as many of its units an outcome as were sent, `most` at most. Gives their number.
+    /// Sets the outcome of at most `most` units that were sent, and returns their number.
     fn settle(&mut self, done: &Result<Position, SpoolFault>, most: usize) -> usize {
         let from = self.outcomes.len();
         let sent = self.submission.units.get(from..self.sent);
@@ -282,7 +282,7 @@ impl HeldUnit {
         self.outcomes.len() - from
     }
 
-    /// Tells its client, and gives its memory back.
+    /// Answers the client, and frees the memory.
     fn answer(self) {
         self.submission.reply.send(self.outcomes);
     }

@@ -1,11 +1,10 @@
-//! Units of row writes as bytes: what a drain needs to apply them exactly as they were asked for.
+//! Row writes of a unit as bytes, complete enough to apply them exactly as the client asked.
 //!
-//! An entry holds the writes of one unit, which commit together. It begins with a version byte and
-//! the number of writes. Each write is the place of its shape, and its values with their number
-//! before them. The place is 0 where the shape itself follows, with its length before it, and else
-//! the number, from 1, of one that has stood in this entry. So an entry can be read by itself,
-//! whatever was trimmed before it. Numbers are little-endian base-128 (LEB128), texts and bytes
-//! have their length before them.
+//! An entry contains the writes of one unit, which commit together. It begins with a version byte
+//! and the number of writes. Each write is the number of its shape, the number of its values, and
+//! the values. Number 0 is followed by a new shape, with its length first; numbers from 1 mean an
+//! earlier shape of the same entry. So an entry can be read by itself, whatever was trimmed before
+//! it. Numbers are little-endian base-128 (LEB128); texts and bytes have their length first.
 
 mod read;
 mod tag;

@@ -1,5 +1,5 @@
 //! The state that the partitions of a spool share: limits, the bytes that they hold, and the
-//! failure after which nothing is taken.
+//! failure after which nothing is accepted.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::options::Options;
 pub(crate) struct Common {
     pub(crate) files: Arc<dyn Files>,
     pub(crate) options: Options,
-    /// This opening's number.
+    /// The number of this gateway, which it draws when it opens the spool.
     pub(crate) gateway: u64,
     held: AtomicU64,
     poison: watch::Sender<Option<Arc<str>>>,
@@ -33,12 +33,12 @@ impl Common {
         }
     }
 
-    /// Counts bytes that are there already.
+    /// Counts bytes that are stored already.
     pub(crate) fn hold(&self, bytes: u64) {
         self.held.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Counts bytes that are to come, unless they are too many.
+    /// Counts bytes that will be written, unless they exceed the limit.
     pub(crate) fn reserve(&self, more: u64) -> Result<(), SpoolFault> {
         let limit = self.options.max_bytes;
         let fits = |held: u64| held.checked_add(more).filter(|sum| *sum <= limit);
@@ -51,12 +51,12 @@ impl Common {
         }
     }
 
-    /// Bytes that count no longer.
+    /// Stops counting bytes.
     pub(crate) fn release(&self, bytes: u64) {
         self.held.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Nothing is acknowledged from now on, by any partition. Only the first reason is kept.
+    /// Lets all partitions refuse appends from now on. Keeps only the first reason.
     pub(crate) fn poison(&self, path: &Path, what: &str) -> Arc<str> {
         let why: Arc<str> = format!("{what} ({})", path.display()).into();
         let mut first = false;
@@ -71,12 +71,12 @@ impl Common {
         why
     }
 
-    /// Why nothing is taken any more.
+    /// Returns the reason why nothing is accepted any more.
     pub(crate) fn poisoned(&self) -> Option<Arc<str>> {
         self.poison.borrow().clone()
     }
 
-    /// Refuses once nothing is taken any more.
+    /// Refuses if nothing is accepted any more.
     pub(crate) fn check(&self) -> Result<(), SpoolFault> {
         match self.poisoned() {
             Some(why) => Err(SpoolFault::Poisoned { why }),
@@ -84,22 +84,22 @@ impl Common {
         }
     }
 
-    /// Returns a view of the failure after which nothing is taken.
+    /// Returns a receiver for the failure after which nothing is accepted.
     pub(crate) fn watch_poison(&self) -> watch::Receiver<Option<Arc<str>>> {
         self.poison.subscribe()
     }
 }
 
-/// Bytes that a crash had left at the end of a log: of a group that was being written, and that no
-/// client had got an answer for.
+/// Bytes that a crash has left at the end of a log: part of a group that was being written, and
+/// that no client had an answer for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
     /// The file that was cut.
     pub path: PathBuf,
-    /// Where: its length now, in bytes.
+    /// The length of the file after the cut, in bytes.
     pub offset: u64,
-    /// Bytes that were cut off.
+    /// The number of bytes that were cut off.
     pub bytes: u64,
-    /// The damage that was found in the bytes.
+    /// The damage found in these bytes.
     pub what: &'static str,
 }

@@ -1,4 +1,4 @@
-//! Reading a partition in order, and following its end.
+//! Reads a partition in order, and follows its end.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -17,7 +17,7 @@ use crate::segment::{self, Damage, Segment};
 use crate::shelf::{End, Place, Shelf};
 use crate::window::Window;
 
-/// The most bytes that are read at once, but for a group that is longer.
+/// The most bytes that are read at once, except for a longer group.
 const MOST: usize = 1 << 20;
 
 /// A reader of a partition.
@@ -26,11 +26,11 @@ pub(crate) struct FileCursor {
     shelf: Arc<Shelf>,
     end: watch::Receiver<End>,
     poison: watch::Receiver<Option<Arc<str>>>,
-    /// Read and not given yet.
+    /// Entries that were read and not returned yet.
     ready: VecDeque<Entry>,
-    /// Behind all that is ready.
+    /// The position after the last ready entry.
     next: Position,
-    /// Where the group of `next` is, once that is known.
+    /// The location of the group of `next`, once it is known.
     place: Option<Place>,
 }
 
@@ -52,7 +52,7 @@ impl FileCursor {
         })
     }
 
-    /// Waits until an entry behind those that are ready is durable.
+    /// Waits until an entry after the ready ones is durable.
     async fn wait(&mut self) -> Result<(), SpoolFault> {
         loop {
             let end = *self.end.borrow_and_update();
@@ -65,7 +65,7 @@ impl FileCursor {
             if end.closed {
                 return Err(SpoolFault::Closed);
             }
-            // Neither sender can go: the shelf has them.
+            // The shelf holds both senders, so none can be dropped.
             tokio::select! {
                 _ = self.end.changed() => {}
                 _ = self.poison.changed() => {}
@@ -73,7 +73,7 @@ impl FileCursor {
         }
     }
 
-    /// As many entries as are ready and wanted.
+    /// Returns as many ready entries as are wanted.
     fn take(&mut self, most: usize) -> Vec<Entry> {
         let (mut bytes, mut taken) = (0, Vec::new());
         while let Some(entry) = self.ready.front() {
@@ -100,7 +100,7 @@ impl Cursor for FileCursor {
             let (place, next) = (self.place, self.next);
             let most = most_bytes.min(MOST);
             let loading = spawn_blocking(move || load(&shelf, place, next, most));
-            // An error says that the runtime is going down.
+            // An error means that the runtime is shutting down.
             let loaded = loading.await.map_err(|_| SpoolFault::Closed)??;
             self.place = Some(loaded.behind);
             self.next = loaded.behind.first;
@@ -110,10 +110,10 @@ impl Cursor for FileCursor {
     }
 }
 
-/// Entries that were read at once.
+/// Entries that were read together.
 struct LoadedEntries {
     entries: VecDeque<Entry>,
-    /// The group behind.
+    /// The group after them.
     behind: Place,
 }
 
@@ -126,7 +126,7 @@ fn load(
 ) -> Result<LoadedEntries, SpoolFault> {
     loop {
         match read(shelf, place, from, most) {
-            // The segment that was read last is gone, and the reader stands behind its end.
+            // The segment that was read last is gone, and the reader is past its end.
             Err(SpoolFault::Trimmed { .. }) if from >= shelf.stock().first() => place = None,
             loaded => return loaded,
         }
@@ -145,7 +145,7 @@ fn read(
         let volume = shelf.volume(place.segment);
         volume.map_or(0, |(volume, _)| volume.bytes)
     };
-    // Who follows the end stands before a group already.
+    // A reader that follows the end is already at the beginning of a group.
     let mut place = match place.first == from && place.offset < durable(place) {
         true => place,
         false => shelf.seek(place, from)?.0,
@@ -174,7 +174,7 @@ fn read(
     })
 }
 
-/// Reads the group at a place and adds its entries.
+/// Reads the group at a location and adds its entries.
 fn read_group(
     segment: &Segment<'_>,
     window: &mut Window<'_>,
@@ -200,7 +200,7 @@ fn read_group(
     Ok(header)
 }
 
-/// An entry of a group.
+/// Returns an entry of a group.
 pub(crate) fn entry(
     header: &GroupHeader,
     body: &Bytes,

@@ -5,20 +5,20 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 
-/// The number of an entry within its partition: 0, 1, 2 and so on, in files without a gap. A
-/// position names the same entry for ever; none is given twice within one spool.
+/// The number of an entry within its partition: 0, 1, 2 and so on, without gaps if the spool is in
+/// files. A position always means the same entry; none is used twice within a spool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Position(pub u64);
 
 impl Position {
-    /// The position so many entries further on.
+    /// Returns the position this number of entries later.
     #[must_use]
     pub fn plus(self, entries: u64) -> Self {
         Self(self.0.saturating_add(entries))
     }
 
-    /// Entries from an earlier position up to this one, or at most so many where there are gaps; 0
-    /// where the other is not earlier.
+    /// Returns the number of entries from an earlier position up to this one; an upper bound if
+    /// positions have gaps. 0 if the other position is not earlier.
     pub fn since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
@@ -31,9 +31,9 @@ impl fmt::Display for Position {
 }
 
 /// The name of a spool: a random number that is drawn when the spool is created. Positions have a
-/// meaning only together with it: a directory that is emptied and created again begins at 0 again,
-/// and the position that a database remembers of the old spool must not be taken for one of the new
-/// spool.
+/// meaning only together with it: a spool that is created again in an emptied directory begins at
+/// 0, and a position in the old spool that a database remembers must not be mistaken for one in the
+/// new spool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SpoolId(pub u128);
 
@@ -48,27 +48,27 @@ impl fmt::Display for SpoolId {
 pub struct Origin {
     /// The gateway: a number that is drawn each time a gateway opens the spool.
     pub gateway: u64,
-    /// Grows with every entry that this gateway writes to this partition. It may leave numbers
-    /// out: an attempt that failed has used some.
+    /// A number that grows with every entry that this gateway writes to this partition. Failed
+    /// attempts leave gaps.
     pub sequence: u64,
 }
 
 /// An entry as it is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Where it stands.
+    /// The position of the entry.
     pub position: Position,
     /// The writer of the entry.
     pub origin: Origin,
-    /// When it was written, by the clock of the gateway that wrote it, in whole milliseconds.
+    /// The time of writing, by the clock of the gateway that wrote it, in whole milliseconds.
     pub written: SystemTime,
-    /// The bytes of the entry, whose meaning is the caller's matter. They share memory with the
-    /// other entries that were read with it.
+    /// The bytes of the entry, whose meaning is up to the caller. They share memory with the other
+    /// entries that were read with it.
     pub payload: Bytes,
 }
 
 /// Entries that are appended together: all of them become durable, next to each other, or none
-/// does. Built in one buffer, so that an encoder can write right into it.
+/// does. Built in one buffer, into which an encoder writes directly.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
     bytes: Vec<u8>,
@@ -76,12 +76,12 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Without entries.
+    /// Returns a batch without entries.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// One entry.
+    /// Returns a batch of one entry.
     pub fn of(payload: &[u8]) -> Self {
         let mut batch = Self::new();
         batch.push(payload);
@@ -99,29 +99,29 @@ impl Batch {
         self.ends.push(self.bytes.len());
     }
 
-    /// Takes the last entry away.
+    /// Removes the last entry.
     pub fn pop(&mut self) {
         self.ends.pop();
         let end = self.ends.last().copied().unwrap_or_default();
         self.bytes.truncate(end);
     }
 
-    /// The number of entries.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// True without entries.
+    /// True if there are no entries.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// Bytes of all payloads.
+    /// Returns the bytes of all payloads.
     pub fn bytes(&self) -> usize {
         self.bytes.len()
     }
 
-    /// The payloads in order.
+    /// Returns the payloads in order.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let mut start = 0;
         self.ends.iter().map(move |end| {

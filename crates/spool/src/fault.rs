@@ -1,4 +1,4 @@
-//! Why the spool did not do what it was asked for, classified where the fault arises.
+//! The reason why an operation of the spool failed, classified where it arises.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,22 +9,22 @@ use windrow_core::{Fault, FaultClass};
 
 use crate::entry::Position;
 
-/// The reason why the spool did not do what it was asked for. Cheap to clone: all that waited for
-/// the same sync get the same one.
+/// The reason why an operation of the spool failed. Cheap to clone: all appends that waited for the
+/// same sync get the same one.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum SpoolFault {
-    /// The system refused; nothing was written.
+    /// The operating system reported an error; nothing was written.
     #[error("the spool cannot {doing} {path}: {source}", path = path.display())]
     System {
         /// The failed action.
         doing: &'static str,
-        /// On which file or directory.
+        /// The file or directory.
         path: PathBuf,
-        /// The error of the system.
+        /// The system's error.
         source: Arc<io::Error>,
     },
 
-    /// The disk (or the quota) is full; nothing was written, and what was there stays. Later
+    /// The disk (or the quota) is full; nothing was written, and earlier entries are kept. Later
     /// appends are tried again.
     #[error(
         "the disk of the spool is full: {bytes} bytes could not be written to {path} ({source}); \
@@ -33,27 +33,27 @@ pub enum SpoolFault {
     DiskFull {
         /// The file that was to be written.
         path: PathBuf,
-        /// Bytes that were to be written.
+        /// The bytes to be written.
         bytes: u64,
-        /// The error of the system.
+        /// The system's error.
         source: Arc<io::Error>,
     },
 
-    /// The limit on the size of the spool; nothing was written.
+    /// The limit on the spool's size is reached; nothing was written.
     #[error(
         "the spool is full: it holds {held} bytes, {more} more were to come, and its limit \
          (spool.max_bytes) is {limit}; it empties as the database catches up"
     )]
     SizeLimit {
-        /// Bytes held.
+        /// The bytes held.
         held: u64,
-        /// Bytes that were to come.
+        /// The bytes to be added.
         more: u64,
         /// The limit in bytes.
         limit: u64,
     },
 
-    /// The limit on the age of the oldest entry; nothing was written.
+    /// The limit on the age of the oldest entry is reached; nothing was written.
     #[error(
         "the oldest entry of the spool has waited for {} s, and the limit (spool.max_age) is {} s; \
          nothing more is taken until the database has caught up", age.as_secs(), limit.as_secs()
@@ -65,24 +65,24 @@ pub enum SpoolFault {
         limit: Duration,
     },
 
-    /// More than may be appended at once; nothing was written.
+    /// The append is too large; nothing was written.
     #[error(
         "{bytes} bytes in {entries} entries are too much for the spool at once, whose limit is \
          {limit} bytes with {per_entry} for each entry counted in; without the spool (ack=commit) \
          more can be written"
     )]
     TooLarge {
-        /// Bytes of the payloads.
+        /// The bytes of the payloads.
         bytes: usize,
         /// The number of entries.
         entries: usize,
         /// The limit in bytes.
         limit: usize,
-        /// Bytes that an entry takes besides its payload.
+        /// The bytes of an entry besides its payload.
         per_entry: usize,
     },
 
-    /// The sync that this append waited for failed. The entry may be found after a restart, or not.
+    /// The sync that this append waited for failed. After a restart, the entry may be there or not.
     #[error(
         "it cannot be known whether the spool has kept the write: {why}; the spool takes nothing \
          more until Windrow is started again"
@@ -92,7 +92,7 @@ pub enum SpoolFault {
         why: Arc<str>,
     },
 
-    /// An earlier sync failed, and a later success would prove nothing; nothing was written.
+    /// An earlier sync failed, so that a later success would prove nothing; nothing was written.
     #[error(
         "the spool takes nothing more: {why}. Once that is mended, start Windrow again, which checks \
          what is there"
@@ -102,7 +102,7 @@ pub enum SpoolFault {
         why: Arc<str>,
     },
 
-    /// Bytes that were acknowledged are not what was written.
+    /// Acknowledged bytes have changed since they were written.
     #[error(
         "the spool is damaged: {path}, byte {offset}, at position {position}: {what}; nothing was \
          changed. `windrow spool verify` says more, `windrow spool dump` shows what can be read; \
@@ -112,7 +112,7 @@ pub enum SpoolFault {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// The first byte that is not as it should be.
+        /// The first damaged byte.
         offset: u64,
         /// The position that was to be read there.
         position: Position,
@@ -120,7 +120,7 @@ pub enum SpoolFault {
         what: Box<str>,
     },
 
-    /// A newer Windrow has written here.
+    /// A newer Windrow has written the file.
     #[error(
         "{path} has format {found}, and this program knows formats up to {known}; run the newer \
          Windrow that wrote it, or let that one empty the spool first", path = path.display()
@@ -134,7 +134,7 @@ pub enum SpoolFault {
         known: u32,
     },
 
-    /// The directory holds something else.
+    /// The directory contains something else.
     #[error("{path} is no spool: {what}; name another directory", path = path.display())]
     NotASpool {
         /// The directory.
@@ -143,7 +143,7 @@ pub enum SpoolFault {
         what: Box<str>,
     },
 
-    /// Another process works on the directory.
+    /// Another process uses the directory.
     #[error(
         "the spool {path} is in use by another process; each Windrow needs a spool of its own",
         path = path.display()
@@ -153,7 +153,8 @@ pub enum SpoolFault {
         path: PathBuf,
     },
 
-    /// The number of partitions is fixed when a spool is made.
+    /// The configured number of partitions differs from the spool's, which is fixed when it is
+    /// created.
     #[error(
         "the spool {path} has {found} partitions and {asked} are asked for (spool.partitions); let \
          it empty itself and create it again, because writes would lose their order", 
@@ -162,13 +163,13 @@ pub enum SpoolFault {
     Partitions {
         /// The directory.
         path: PathBuf,
-        /// As it was made.
+        /// The number in the spool.
         found: u32,
-        /// As it is configured.
+        /// The configured number.
         asked: u32,
     },
 
-    /// An option that makes no sense.
+    /// An option has an impossible value.
     #[error("{0}")]
     Option(Box<str>),
 
@@ -182,11 +183,11 @@ pub enum SpoolFault {
         partition: u32,
         /// The position asked for.
         asked: Position,
-        /// The first that is there.
+        /// The first position that still exists.
         first: Position,
     },
 
-    /// The position is not there yet, and nobody can know of it.
+    /// The position is after the end of the log, where no entry has ever been.
     #[error(
         "position {asked} is beyond the end of partition {partition}, which is {end}: entries that \
          were acknowledged are missing, as where the spool comes back from an old copy"
@@ -200,29 +201,29 @@ pub enum SpoolFault {
         end: Position,
     },
 
-    /// The brokers of a replicated log did not do it; nothing was written. Later appends are tried
-    /// again.
+    /// The brokers of a replicated log did not accept the entries; nothing was written. Later
+    /// appends are tried again.
     #[error("the spool is out of reach: {why}")]
     Unreached {
         /// The failed action and its error.
         why: Arc<str>,
     },
 
-    /// The brokers of a replicated log were sent the entries, and did not say in time what became
-    /// of them. They may be found in the log, or not; later appends are tried again.
+    /// The brokers of a replicated log were sent the entries and did not answer in time. The
+    /// entries may be in the log or not; later appends are tried again.
     #[error("it cannot be known whether the spool has kept the write: {why}")]
     Unsettled {
         /// The error.
         why: Arc<str>,
     },
 
-    /// A replicated log holds what is no entry.
+    /// A replicated log contains something that is not an entry.
     #[error(
         "at position {position} the spool holds what is no entry: {what}. Nothing behind it is \
          applied: nobody but Windrow may write there"
     )]
     Strange {
-        /// Where it stands.
+        /// The position of it.
         position: Position,
         /// The contradiction that was found.
         what: Box<str>,
@@ -234,7 +235,7 @@ pub enum SpoolFault {
 }
 
 impl SpoolFault {
-    /// Classifies what the system said of a file.
+    /// Classifies the system's error for a file.
     pub(crate) fn system(doing: &'static str, path: &Path, source: io::Error) -> Self {
         Self::System {
             doing,

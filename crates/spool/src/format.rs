@@ -3,11 +3,11 @@
 //! A spool is a directory with the file `spool` (64 bytes) that names it, and a directory for each
 //! partition (`0000`) with segments and a mark:
 //!
-//! | file | holds |
+//! | file | content |
 //! | --- | --- |
 //! | `spool` | a header of 64 bytes: the spool's name and the number of its partitions |
 //! | `0000/00000000000000000000.log` | a segment: a header of 64 bytes, then groups |
-//! | `0000/mark` | 64 bytes: how far the log is known to be synced |
+//! | `0000/mark` | 64 bytes: the length of the log that is known to be synced |
 //!
 //! **The file `spool`**: magic `WndSpool`, format u32, crc u32, id 16 bytes, partitions u32, flags
 //! u32, made u64, 16 zeros.
@@ -23,16 +23,17 @@
 //! of the body u32, number of entries u32, first position u64, written u64, gateway u64, first
 //! sequence u64), then its entries: length of the payload u32, crc u32, position u64, payload.
 //!
-//! **Behind the last group** of a segment there may be zeros, room that was made ahead of time:
-//! they say nothing. Anything else there is what a crash has left.
+//! **After the last group** of a segment there may be zeros, which were allocated ahead of time and
+//! mean nothing. Anything else there was left by a crash.
 //!
 //! **Checksums** are CRC-32C. That of a file's header covers the header with zeros in the
 //! checksum's place. That of a group's header begins with a salt made of the spool's id, the
-//! partition and the segment's first position, which no client knows: bytes of a payload cannot be
-//! taken for a group, nor can a group of another file. That of an entry begins with its group
-//! header's checksum, so that entries of two attempts to write the same positions never mix.
+//! partition and the segment's first position. No client knows the salt, so bytes of a payload
+//! cannot be mistaken for a group, and neither can a group of another file. That of an entry begins
+//! with its group header's checksum, so that entries of two attempts to write the same positions
+//! never mix.
 //!
-//! Times are milliseconds since 1970. Flags are zero; a program that meets others refuses the file.
+//! Times are milliseconds since 1970. Flags are zero; a file with others is refused.
 
 mod fields;
 mod group;

@@ -1,5 +1,5 @@
-//! Looking into a spool's files without touching them: what `windrow spool` shows, also while a
-//! gateway works on them. What is being written at that moment looks like what a crash leaves.
+//! Reads a spool's files without changing them, for `windrow spool`, also while a gateway uses
+//! them. Bytes that are being written at that moment look like what a crash leaves.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -25,33 +25,33 @@ use crate::window::Window;
 pub struct Survey {
     /// The spool's name.
     pub id: SpoolId,
-    /// When it was made, where that is known.
+    /// The time of creation, if it is known.
     pub made: Option<SystemTime>,
     /// The partitions of the spool.
     pub partitions: Vec<PartitionSurvey>,
 }
 
-/// The content of a partition. All of it was read and checked.
+/// The content of a partition, all of which was read and checked.
 #[derive(Debug)]
 pub struct PartitionSurvey {
     /// The partition.
     pub partition: u32,
     /// The first position in the files.
     pub first: Position,
-    /// The position up to which entries were trimmed, at least.
+    /// The position up to which entries were trimmed; perhaps more were.
     pub trimmed: Position,
-    /// The position behind the last whole group, or before the first damage.
+    /// The position after the last whole group, or before the first damage.
     pub end: Position,
-    /// Segments; none where it is in no files.
+    /// The number of segments; 0 if the spool is not in files.
     pub segments: usize,
-    /// Bytes of all segments.
+    /// The bytes of all segments.
     pub bytes: u64,
-    /// When the first entry in the files was written.
+    /// The time at which the first entry in the files was written.
     pub oldest: Option<SystemTime>,
     /// The bytes after the last whole group: being written now, or left by a crash. They are cut
     /// off when the spool is opened.
     pub tail: Option<Cut>,
-    /// Why the spool cannot be opened.
+    /// The reason why the spool cannot be opened.
     pub damage: Option<SpoolFault>,
 }
 
@@ -62,7 +62,7 @@ pub struct PartitionSurvey {
 /// partition is reported in its survey.
 pub fn survey(files: Arc<dyn Files>, directory: &Path) -> Result<Survey, SpoolFault> {
     let meta = meta_of(&*files, directory)?;
-    // Nothing is opened for writing by what is used of it here.
+    // The parts used here open nothing for writing.
     let common = Common::new(files, Options::default(), 0);
     let survey = |partition| survey_partition(&common, directory, &meta, partition);
     Ok(Survey {
@@ -164,8 +164,8 @@ fn open(files: &dyn Files, path: &Path) -> Result<Box<dyn FileHandle>, SpoolFaul
     opened.map_err(|e| SpoolFault::system("open", path, e))
 }
 
-/// Gives what can be read of a partition from a position on, and what cannot be. Behind damage it
-/// goes on with the next whole group. Ends where `each` says so.
+/// Passes each entry from a position on to `each`, and each damage. After damage, goes on with the
+/// next whole group. Ends when `each` says so.
 ///
 /// # Errors
 /// Those of [`survey`].
@@ -205,7 +205,7 @@ pub fn dump(
     Ok(())
 }
 
-/// A segment that is shown.
+/// A segment whose entries are shown.
 struct Dumping {
     file: Box<dyn FileHandle>,
     path: PathBuf,
@@ -213,8 +213,8 @@ struct Dumping {
     partition: u32,
     first: Position,
     from: Position,
-    /// Of the last segment: where what does not read back, and is followed by nothing that does, is
-    /// what a crash has left.
+    /// For the last segment, the offset from which on unreadable bytes count as left by a crash, if
+    /// nothing readable follows them.
     tail: Option<u64>,
 }
 
@@ -250,11 +250,12 @@ impl Dumping {
                     .later_group(&mut window, (at, next), length)
                     .map_err(cannot_read)?,
             };
-            // No client got an answer for it, and it is cut off when the spool is opened.
+            // No client got an answer for these bytes, and they are cut off when the spool is
+            // opened.
             if group.is_err() && later.is_none() && self.tail.is_some_and(|tail| at >= tail) {
                 break;
             }
-            // Of a group that is damaged, what stands before the damage.
+            // Of a damaged group, show the entries before the damage.
             if let Some(header) = segment.header_at(&mut window, at)? {
                 let body = segment.body_at(&mut window, at + GROUP_HEADER as u64, &header)?;
                 let body = Bytes::copy_from_slice(body);

@@ -1,4 +1,4 @@
-//! Writing one partition: groups, segments, and what is done where the disk fails.
+//! Writes one partition: groups, segments, and what happens if the disk fails.
 //!
 //! One thread owns the journal. Nothing is acknowledged before it is synced, and at most one group
 //! is written and not synced: recovery relies on both.
@@ -17,32 +17,32 @@ use crate::shelf::Shelf;
 /// The extension of a file that is not complete.
 pub(crate) const UNFINISHED: &str = "new";
 
-/// Room that is made behind what is written. A sync of a file that grows has to note its length as
-/// well, which took another third to a half of the time on ext4.
+/// The bytes allocated after the end of the log. A sync of a file that grows has to store its
+/// length as well, which took a third to a half longer on ext4.
 const AHEAD: u64 = 1 << 20;
 
 /// The writing end of a partition.
 #[derive(Debug)]
 pub(crate) struct Journal {
     pub(crate) shelf: Arc<Shelf>,
-    /// The segment that is written to.
+    /// The current segment.
     pub(crate) file: Box<dyn FileHandle>,
     pub(crate) first: Position,
-    /// Where the next group goes: all before it is synced.
+    /// The offset of the next group: everything before it is synced.
     pub(crate) end: u64,
-    /// The length of the file: behind `end` there are zeros.
+    /// The length of the file: after `end` there are zeros.
     pub(crate) length: u64,
     pub(crate) next: Position,
     /// The next number in the origin of entries.
     pub(crate) sequence: u64,
-    /// `None` where it could not be made: it only helps.
+    /// The mark's file; `None` if it could not be created. It is not essential.
     pub(crate) mark: Option<Box<dyn FileHandle>>,
     pub(crate) writer: GroupWriter,
 }
 
 impl Journal {
-    /// Appends all entries of the batches as one group; gives the position of the first once all
-    /// are durable. There must be at least one entry.
+    /// Appends all entries of the batches, at least one, as one group. Returns the position of the
+    /// first once all are durable.
     pub(crate) fn append(&mut self, batches: &[Batch]) -> Result<Position, SpoolFault> {
         self.shelf.common.check()?;
         let limit = self.shelf.common.options.segment_limit();
@@ -55,7 +55,7 @@ impl Journal {
             gateway: self.shelf.common.gateway,
             sequence: self.sequence,
         };
-        // Also where the attempt fails: no two attempts have the same checksums.
+        // Even if the attempt fails: no two attempts may have the same checksums.
         self.sequence += count;
         let salt = self.shelf.identity.salt(self.first);
         let head = (self.next, written, origin);
@@ -63,7 +63,7 @@ impl Journal {
         let header = GroupHeader::decode(bytes, salt);
         let behind = self.end + bytes.len() as u64;
         if behind > self.length {
-            // Without space ahead, syncs take longer. The write itself reports a full disk.
+            // Without allocated space, syncs take longer. The write itself reports a full disk.
             let ahead = behind + AHEAD.min(limit);
             let made = self.file.reserve(ahead);
             self.length = made.map_or(behind, |()| ahead);
@@ -83,9 +83,8 @@ impl Journal {
         Ok(first)
     }
 
-    /// Where a group could be written but not synced, nobody knows what is on the disk, and nobody
-    /// can find out: the system has given up what it could not write, and reads give what it has in
-    /// memory.
+    /// Syncs the segment. If that fails, the content of the disk is unknown and cannot be found
+    /// out: the system has dropped what it could not write, and reads return what it has in memory.
     fn sync(&self) -> Result<(), SpoolFault> {
         self.file.sync().map_err(|e| {
             let what = format!("a sync of the disk failed: {e}");
@@ -97,15 +96,16 @@ impl Journal {
             let why = self.shelf.common.poison(&self.path(), what);
             return Err(SpoolFault::Poisoned { why });
         }
-        // Where another partition's sync has failed meanwhile, this disk's word is worth nothing.
+        // If a sync of another partition has failed meanwhile, a success on this disk proves
+        // nothing.
         match self.shelf.common.poisoned() {
             Some(why) => Err(SpoolFault::Unknown { why }),
             None => Ok(()),
         }
     }
 
-    /// A group could not be written whole. What there is of it goes, on the disk too, before
-    /// another group takes its place.
+    /// Removes a group that was not written completely, from the disk too, before another group
+    /// takes its place.
     fn take_back(&mut self, source: io::Error, bytes: u64) -> SpoolFault {
         let common = &self.shelf.common;
         let path = self.path();
@@ -122,8 +122,9 @@ impl Journal {
         refused(source, path, bytes)
     }
 
-    /// Begins another segment, unless nothing was written to the one there is. Not behind one whose
-    /// end is not certain: a crash may leave anything there, but at the end of the last alone.
+    /// Begins another segment, unless nothing was written to the current one. Fails if the end of
+    /// the current one is uncertain: a crash may leave anything at the end of the last segment, but
+    /// not of an earlier one.
     pub(crate) fn begin_another(&mut self) -> Result<(), SpoolFault> {
         self.shelf.common.check()?;
         match self.end > HEADER as u64 {
@@ -132,7 +133,7 @@ impl Journal {
         }
     }
 
-    /// Begins another segment. It gets its name once its header is synced: a segment that is there
+    /// Begins another segment. It gets its name once its header is synced, so that a named segment
     /// has a whole header.
     fn roll(&mut self) -> Result<(), SpoolFault> {
         let common = &self.shelf.common;
@@ -166,16 +167,16 @@ impl Journal {
         Ok(())
     }
 
-    /// Gives back the room behind the last group. What stays of it where that fails, or a crash
-    /// comes first, does no harm: zeros at the end of a segment say nothing.
+    /// Frees the space allocated after the last group. If that fails, or after a crash, zeros
+    /// remain at the end of the segment, which mean nothing.
     fn cut(&mut self) {
         if self.length > self.end && self.file.truncate(self.end).is_ok() {
             self.length = self.end;
         }
     }
 
-    /// Notes how far the log is synced. Not waited for, and no matter if it fails: what an older
-    /// mark says stays true.
+    /// Writes how far the log is synced. Does not wait for the mark to become durable, and ignores
+    /// a failure: an older mark stays true.
     fn write_mark(&mut self) {
         let mark = Mark {
             segment: self.first,
@@ -191,7 +192,7 @@ impl Journal {
         }
     }
 
-    /// Leaves a mark that is synced, after which nothing at the end of the log can be taken for
+    /// Writes and syncs a last mark, after which no bytes at the end of the log can be mistaken for
     /// what a crash left.
     pub(crate) fn finish(mut self) {
         if self.shelf.common.poisoned().is_none() {
@@ -210,7 +211,7 @@ impl Journal {
     }
 }
 
-/// Why a file could not be begun.
+/// The reason why a file could not be begun.
 pub(crate) enum Begun {
     /// The group is not in the file.
     Not(io::Error),
@@ -218,7 +219,8 @@ pub(crate) enum Begun {
     Unsynced(io::Error),
 }
 
-/// Makes a file that begins with the given bytes, all of it synced or none of it there.
+/// Creates a file that begins with the given bytes: either all of it is synced, or it does not
+/// exist.
 pub(crate) fn begin_file(
     files: &dyn Files,
     path: &std::path::Path,
@@ -227,7 +229,7 @@ pub(crate) fn begin_file(
     let unfinished = path.with_extension(UNFINISHED);
     let file = match files.create(&unfinished) {
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-            // Left by an attempt that failed.
+            // An attempt that failed has left it.
             files
                 .remove(&unfinished)
                 .and_then(|()| files.create(&unfinished))
@@ -236,12 +238,12 @@ pub(crate) fn begin_file(
     };
     let file = file.map_err(Begun::Not)?;
     if let Err(e) = write_all(&*file, bytes, 0) {
-        // What stays is removed by the next attempt, or when the spool is opened.
+        // If the file stays, the next attempt removes it, or the next opening of the spool.
         files.remove(&unfinished).ok();
         return Err(Begun::Not(e));
     }
     file.sync().map_err(Begun::Unsynced)?;
-    // Where this fails, the name may be there or not, unless there was only no room for it.
+    // If this fails, the name may exist or not, unless the disk was full.
     files
         .rename(&unfinished, path)
         .map_err(|e| match is_full(&e) {
@@ -264,7 +266,7 @@ fn refused(source: io::Error, path: PathBuf, bytes: u64) -> SpoolFault {
     }
 }
 
-/// True if the only failure is that the disk is full.
+/// True if the disk is full, and nothing else is wrong.
 fn is_full(e: &io::Error) -> bool {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     matches!(e.kind(), StorageFull | QuotaExceeded | FileTooLarge)

@@ -1,26 +1,26 @@
 //! The spool: a durable log that acknowledges writes before a database has them.
 //!
-//! | module | what it holds |
+//! | module | content |
 //! | --- | --- |
-//! | [`port`] | what a spool is: logs to append to, to read in order, and to trim |
+//! | [`port`] | a spool: logs to append to, to read in order, and to trim |
 //! | [`entry`] | entries, their positions, and batches of them |
-//! | [`fault`] | why the spool did not do what it was asked for |
+//! | [`fault`] | the reasons why an operation of the spool failed |
 //! | [`options`] | limits |
 //! | [`spool`] | a spool in files |
-//! | [`inspect`] | looking into a spool's files without touching them |
+//! | [`inspect`] | reading a spool's files without changing them |
 //! | [`codec`] | units of row writes as the bytes of an entry |
-//! | [`appender`] | the end of an intake that is a log |
+//! | [`appender`] | answers units of an intake once a log has them |
 //! | [`files`] | the port to the file system |
 //!
-//! **What is promised.** An entry whose append has ended well is there afterwards, at its position,
-//! as it was written, after kill -9 and after loss of power; or the spool refuses to be opened or
-//! read and says where it is damaged. An entry whose append failed is not there, unless the failure
-//! says that this cannot be known.
+//! **Promises.** An entry whose append has succeeded is in the log, at its position and unchanged,
+//! also after kill -9 and after loss of power. Otherwise the spool cannot be opened or read, and
+//! the error says where it is damaged. An entry whose append failed is not in the log, unless the
+//! error says that this cannot be known.
 //!
-//! **What is relied on.** A sync that succeeds means that the bytes are on the disk. A sector that
-//! is written again with the same first bytes keeps them, whatever happens meanwhile (SQLite calls
-//! it *powersafe overwrite*; PostgreSQL's log relies on it as well). A rename is seen whole or not
-//! at all.
+//! **Assumptions.** A sync that succeeds means that the bytes are on the disk. A sector that is
+//! written again with the same first bytes keeps them, even if power is lost during the write
+//! (SQLite calls this *powersafe overwrite*; PostgreSQL's log relies on it as well). A rename is
+//! atomic.
 //!
 //! The bytes of the files are described in `format.rs`.
 

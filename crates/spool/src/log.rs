@@ -1,4 +1,4 @@
-//! A partition in files, as others see it.
+//! A partition in files: the port's log.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -21,7 +21,7 @@ use crate::writer::{Guard, Request, Writer, age};
 pub(crate) struct FileLog {
     shelf: Arc<Shelf>,
     trimmer: Arc<Trimmer>,
-    /// `None` once it was closed.
+    /// The open parts of the log; `None` once it was closed.
     open: Mutex<Option<Open>>,
 }
 
@@ -51,7 +51,7 @@ impl FileLog {
         })
     }
 
-    /// Takes nothing more.
+    /// Accepts nothing more.
     pub(crate) fn shut(&self) {
         self.open
             .lock()
@@ -59,10 +59,10 @@ impl FileLog {
             .take();
     }
 
-    /// Waits until all has been answered and nothing is done to the files any more.
+    /// Waits until all appends are answered and the files are no longer used.
     pub(crate) async fn closed(&self) {
         let mut end = self.shelf.watch_end();
-        // The sender cannot go: the shelf has it.
+        // The shelf holds the sender, so it cannot be dropped.
         end.wait_for(|end| end.closed).await.ok();
         let trimmer = Arc::clone(&self.trimmer);
         spawn_blocking(move || trimmer.wait()).await.ok();
@@ -91,7 +91,7 @@ impl Log for FileLog {
         let (reply, answer) = oneshot::channel();
         let handed_over = queue.send(Request { batch, reply }).await;
         handed_over.map_err(|_| SpoolFault::Closed)?;
-        // Held no longer than needed: the writer ends when the last one is gone.
+        // Dropped early: the writer ends when the last sender is gone.
         drop(queue);
         answer.await.unwrap_or_else(|_| {
             let why = "the thread that writes the spool has ended".into();
@@ -115,7 +115,7 @@ impl Log for FileLog {
             drop(guard);
             trimmed
         });
-        // An error says that the runtime is going down.
+        // An error means that the runtime is shutting down.
         trimming.await.map_err(|_| SpoolFault::Closed)?
     }
 

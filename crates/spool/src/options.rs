@@ -8,17 +8,17 @@ use crate::entry::SpoolId;
 use crate::fault::SpoolFault;
 use crate::format::{ENTRY_HEADER, GROUP_HEADER};
 
-/// Where the time is taken from: the system's clock, or what a test says.
+/// The source of the time: the system's clock, or a test's.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> SystemTime + Send + Sync>);
 
 impl Clock {
-    /// A clock of one's own. It is asked for each sync.
+    /// Returns a clock. It is read for each sync.
     pub fn new(now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))
     }
 
-    /// The time now.
+    /// Returns the time now.
     pub fn now(&self) -> SystemTime {
         (self.0)()
     }
@@ -36,31 +36,32 @@ impl fmt::Debug for Clock {
     }
 }
 
-/// Limits of a spool. By default nothing needs setting.
+/// Limits of a spool. The defaults need no change.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Logs side by side, each with its own order. Fixed when the spool is made.
+    /// The number of logs, each with its own order. Fixed when the spool is created.
     pub partitions: u32,
-    /// The most bytes of files with entries that are not trimmed, over all partitions. What has
-    /// been trimmed may take the disk a segment for each partition more.
+    /// The most bytes of files with entries that are not trimmed, of all partitions together.
+    /// Trimmed entries may take one further segment of each partition.
     pub max_bytes: u64,
-    /// The age of the oldest entry that is not trimmed from which on nothing more is taken. `None`:
-    /// no limit.
+    /// The age of the oldest entry that is not trimmed from which on nothing more is accepted;
+    /// `None` for no limit.
     pub max_age: Option<Duration>,
-    /// The most bytes of one append, with [`Options::PER_ENTRY`] for each entry.
+    /// The most bytes of one append, including [`Options::PER_ENTRY`] for each entry.
     pub max_append: usize,
-    /// Bytes after which a segment is followed by another; a quarter of `max_bytes` at most.
-    /// Trimming frees whole segments.
+    /// The bytes after which another segment begins; at most a quarter of `max_bytes`. Trimming
+    /// frees whole segments.
     pub segment_bytes: u64,
-    /// The most bytes that wait for one sync together. A larger append is synced by itself.
+    /// The most bytes that one sync makes durable together. A larger append is synced by itself.
     pub group_bytes: usize,
-    /// Appends that wait for the writer of a partition at most; beyond that, appending waits.
+    /// The most appends that wait for the writer of a partition; beyond it, appending waits.
     pub queue: usize,
-    /// The number of this gateway in the origin of its entries. `None`: a random one at each start.
+    /// The number of this gateway in the origin of its entries; `None` for a random one at each
+    /// start.
     pub gateway: Option<u64>,
-    /// The name of a spool that is made. `None`: drawn.
+    /// The name of a new spool; `None` for a random one.
     pub id: Option<SpoolId>,
-    /// The clock that entries are written by.
+    /// The clock for the times of entries.
     pub clock: Clock,
 }
 
@@ -81,19 +82,19 @@ impl Default for Options {
     }
 }
 
-/// The most partitions: each has a thread and three open files.
+/// The most partitions; each has a thread and three open files.
 const MAX_PARTITIONS: u32 = 256;
 
-/// The most that `max_append` may be: what a group's header can say.
+/// The largest `max_append` that a group's header can describe.
 const MAX_APPEND: usize = 1 << 30;
 
 impl Options {
-    /// Bytes that an entry takes on the disk besides its payload.
+    /// The bytes of an entry on the disk besides its payload.
     pub const PER_ENTRY: usize = ENTRY_HEADER;
-    /// Bytes that each sync takes besides its entries.
+    /// The bytes of each sync besides its entries.
     pub const PER_GROUP: usize = GROUP_HEADER;
 
-    /// Refuses what makes no sense.
+    /// Refuses impossible values.
     pub(crate) fn check(&self) -> Result<(), SpoolFault> {
         let refuse = |what: String| Err(SpoolFault::Option(what.into()));
         if !(1..=MAX_PARTITIONS).contains(&self.partitions) {
@@ -113,7 +114,7 @@ impl Options {
         Ok(())
     }
 
-    /// Bytes after which a segment is followed by another.
+    /// Returns the bytes after which another segment begins.
     pub(crate) fn segment_limit(&self) -> u64 {
         self.segment_bytes.min(self.max_bytes / 4)
     }

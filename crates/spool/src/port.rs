@@ -1,7 +1,7 @@
 //! The port: a spool of logs, each with its own order.
 //!
-//! Two implementations stand behind it: files on one machine ([`crate::FileSpool`]), which one
-//! gateway works on, and a replicated log, which any number of gateways share.
+//! It has two implementations: files on one machine ([`crate::FileSpool`]), which one gateway uses,
+//! and a replicated log, which any number of gateways share.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -12,26 +12,27 @@ use async_trait::async_trait;
 use crate::entry::{Batch, Entry, Position, SpoolId};
 use crate::fault::SpoolFault;
 
-/// A durable place for writes on their way to a database.
+/// Durable storage for writes on their way to a database.
 #[async_trait]
 pub trait Spool: Debug + Send + Sync + 'static {
     /// Returns the name of the spool. A position that a database remembers belongs to this name.
     fn id(&self) -> SpoolId;
 
-    /// The logs, in the order of their partitions. At least one, and as many as when it was made.
+    /// Returns the logs, in the order of their partitions. There is at least one, and their number
+    /// never changes.
     fn logs(&self) -> &[Arc<dyn Log>];
 
-    /// Why nothing is acknowledged any more, until the process ends: readiness says so.
+    /// Returns the reason why nothing is acknowledged until the process ends. Readiness reports it.
     fn failure(&self) -> Option<Arc<str>>;
 
-    /// Why nothing can be acknowledged at this moment, where that may pass by itself: readiness
-    /// says so as well.
+    /// Returns the reason why nothing can be acknowledged at this moment, if that may pass by
+    /// itself. Readiness reports it.
     fn away(&self) -> Option<Arc<str>> {
         None
     }
 
-    /// Ends it: what was handed over is written and answered, anything later is refused. What is
-    /// durable can still be read. Cancel safe: it ends all the same.
+    /// Closes the spool: appends so far are written and answered, later ones are refused. Durable
+    /// entries can still be read. Cancel safe: the spool is closed nevertheless.
     ///
     /// # Errors
     /// [`SpoolFault::Poisoned`] if an append could not be made durable. Its caller has got the
@@ -39,77 +40,75 @@ pub trait Spool: Debug + Send + Sync + 'static {
     async fn close(&self) -> Result<(), SpoolFault>;
 }
 
-/// One partition: entries in one order, with positions that grow. In files they are numbered from 0
-/// without a gap; a replicated log may leave numbers out, and others may append to it as well.
+/// One partition: entries in one order, with increasing positions. In files, positions start at 0
+/// without gaps; a replicated log may have gaps, and others may append to it as well.
 #[async_trait]
 pub trait Log: Debug + Send + Sync + 'static {
-    /// The partition.
+    /// Returns the number of the partition.
     fn partition(&self) -> u32;
 
-    /// Appends all entries of a batch, next to each other, all or none. Gives the position of the
-    /// first, once all are durable. An empty batch gives the end of the log.
+    /// Appends all entries of a batch, next to each other, or none. Returns the position of the
+    /// first once all are durable; for an empty batch, the end of the log.
     ///
-    /// Appends that are handed over one after the other stand in that order; of two that are under
-    /// way at the same time, either may be the first. Waits while too many are queued.
+    /// Appends made one after the other stand in that order. Of two appends at the same time,
+    /// either may come first. Waits while too many are queued.
     ///
-    /// Cancel safe in this sense: a future that is dropped before its end has appended all of the
-    /// batch or nothing, and nobody knows which.
+    /// If the future is dropped before its end, either all of the batch is appended or nothing, and
+    /// it is unknown which.
     ///
     /// # Errors
     /// [`SpoolFault::Unknown`]: the entries may be in the log after the next start, or not.
-    /// [`SpoolFault::Unsettled`]: they may be there at any moment, or not. All others say that
-    /// nothing of the batch is there, or ever will be.
+    /// [`SpoolFault::Unsettled`]: they may appear at any moment, or not. After all others, no entry
+    /// of the batch is in the log, or ever will be.
     async fn append(&self, batch: Batch) -> Result<Position, SpoolFault>;
 
-    /// The position behind the last durable entry, as far as it is known here: what others have
-    /// appended is known once it was read.
+    /// Returns the position after the last durable entry known here. Entries that others have
+    /// appended are known once they were read.
     fn end(&self) -> Position;
 
-    /// Reads from a position on; the end of the log is one as well. Never blocks.
+    /// Returns a reader that begins at a position, which may be the end of the log. Never blocks.
     ///
     /// # Errors
-    /// [`SpoolFault::Trimmed`] and [`SpoolFault::Beyond`] where the position is not there. Both
-    /// mean that who asks remembers another state than the log: nothing must be applied then.
+    /// [`SpoolFault::Trimmed`] and [`SpoolFault::Beyond`] if the position does not exist. Both mean
+    /// that the caller remembers another state than the log's: it must not apply anything then.
     fn cursor(&self, from: Position) -> Result<Box<dyn Cursor>, SpoolFault>;
 
-    /// Gives up all entries before a position; it may be asked for again and again. A promise to
-    /// want them no longer, and no order: they may be there for a while, and can be read until
-    /// they are gone, and after a restart they may count as not trimmed.
-    /// Cancel safe: it is done all the same.
+    /// Declares that entries before a position are no longer needed; may be called repeatedly. They
+    /// may stay and be readable for a while, and may count as not trimmed after a restart. Cancel
+    /// safe: they are trimmed nevertheless.
     ///
     /// # Errors
-    /// [`SpoolFault::Beyond`]; [`SpoolFault::System`] where a file could not be removed, which the
+    /// [`SpoolFault::Beyond`]; [`SpoolFault::System`] if a file could not be removed, which the
     /// next call tries again.
     async fn trim(&self, upto: Position) -> Result<(), SpoolFault>;
 
-    /// Takes nothing more from anybody, in no partition, until the process ends:
-    /// [`Spool::failure`] says why. What is durable stays and can be read.
+    /// Lets all partitions refuse appends until the process ends; [`Spool::failure`] returns the
+    /// reason. Durable entries stay and can be read.
     fn refuse(&self, why: &str);
 
     /// Returns the positions and bytes that the log holds. Cancel safe.
     ///
     /// # Errors
-    /// Where it cannot be found out.
+    /// They cannot be determined.
     async fn status(&self) -> Result<LogStatus, SpoolFault>;
 }
 
 /// Reads a log in order and follows its end.
 #[async_trait]
 pub trait Cursor: Debug + Send {
-    /// The position of the entry that comes next.
+    /// Returns the position of the next entry.
     fn position(&self) -> Position;
 
-    /// The next entries: as many as have `most_bytes` of payload together, and at least one. Waits
-    /// until there is one. Only durable entries are ever given, each checked against what was
-    /// written.
+    /// Returns the next entries: as many as have `most_bytes` of payload together, and at least
+    /// one. Waits until there is one. Returns only durable entries, each checked against its
+    /// checksum.
     ///
-    /// Cancel safe: a dropped future has moved nothing.
+    /// Cancel safe: a dropped future has not moved the cursor.
     ///
     /// # Errors
-    /// Behind the last durable entry: [`SpoolFault::Closed`] or [`SpoolFault::Poisoned`], once
-    /// nothing more can come. [`SpoolFault::Damaged`]: nothing behind that place is given, however
-    /// often it is asked for. [`SpoolFault::Trimmed`]: others have applied and trimmed what comes
-    /// next.
+    /// After the last durable entry: [`SpoolFault::Closed`] or [`SpoolFault::Poisoned`], once
+    /// nothing more can come. [`SpoolFault::Damaged`]: nothing after that position is ever
+    /// returned. [`SpoolFault::Trimmed`]: others have applied and trimmed the next entries.
     async fn next(&mut self, most_bytes: usize) -> Result<Vec<Entry>, SpoolFault>;
 }
 
@@ -118,16 +117,16 @@ pub trait Cursor: Debug + Send {
 pub struct LogStatus {
     /// The first position that is not trimmed.
     pub first: Position,
-    /// The position behind the last durable entry.
+    /// The position after the last durable entry.
     pub end: Position,
-    /// Bytes that it takes, as far as they are known and count against the limit.
+    /// The bytes that count against the limit, if they are known.
     pub bytes: u64,
     /// The age of the oldest entry that is not trimmed; `None` without entries, or if unknown.
     pub age: Option<Duration>,
 }
 
 impl LogStatus {
-    /// Entries that are not trimmed; where positions have gaps, at most so many.
+    /// Returns the number of entries that are not trimmed; an upper bound if positions have gaps.
     pub fn entries(&self) -> u64 {
         self.end.since(self.first)
     }

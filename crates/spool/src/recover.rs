@@ -1,5 +1,5 @@
-//! Opening a partition: everything in it is read and checked, what a crash left behind is cut off,
-//! and what may be in memory only is written again.
+//! Opens a partition: reads and checks everything in it, cuts off what a crash left behind, and
+//! writes again what may only be in the system's memory.
 
 use std::collections::VecDeque;
 use std::io;
@@ -15,10 +15,10 @@ use crate::journal::{Begun, Journal, UNFINISHED, begin_file};
 use crate::segment::{self, Scan, Segment};
 use crate::shelf::{Oldest, Place, Shelf, Stock, Volume};
 
-/// The file that says how far a partition is synced.
+/// The file that records how far a partition is synced.
 pub(crate) const MARK_FILE: &str = "mark";
 
-/// Makes the first segment of a partition whose directory is there.
+/// Creates the first segment of a partition, whose directory exists.
 pub(crate) fn make(
     common: &Common,
     directory: &Path,
@@ -37,7 +37,7 @@ pub(crate) fn make(
     })
 }
 
-/// The segments of a partition, in order.
+/// Returns the segments of a partition, in order.
 pub(crate) fn segments(common: &Common, directory: &Path) -> Result<Vec<Position>, SpoolFault> {
     let names = common.files.list(directory);
     let names = names.map_err(|e| SpoolFault::system("list", directory, e))?;
@@ -58,7 +58,7 @@ struct Recovery<'a> {
     stock: Stock,
 }
 
-/// Opens a partition. Gives its writing end, and what was cut off.
+/// Opens a partition. Returns its journal, and what was cut off.
 pub(crate) fn open(
     common: &Arc<Common>,
     directory: PathBuf,
@@ -92,7 +92,8 @@ pub(crate) fn open(
 }
 
 impl Recovery<'_> {
-    /// Checks a segment behind which another one was begun: all of it was synced before that.
+    /// Checks a segment that is not the last one: all of it was synced before the next one was
+    /// begun.
     fn earlier(&mut self, first: Position) -> Result<(), SpoolFault> {
         let (_, scan) = self.read(first)?;
         if let Some(bad) = &scan.broken {
@@ -102,7 +103,7 @@ impl Recovery<'_> {
         Ok(())
     }
 
-    /// Checks the segment that was written to, and makes its end fit to be written to again.
+    /// Checks the last segment, and prepares its end for further writes.
     fn last(&mut self, first: Position) -> Result<(Box<dyn FileHandle>, Option<Cut>), SpoolFault> {
         let (file, scan) = self.read(first)?;
         self.check_mark(first, &scan)?;
@@ -124,8 +125,8 @@ impl Recovery<'_> {
         }
         let known = self.mark.filter(|mark| mark.segment == first);
         let from = known.map_or(HEADER as u64, |mark| mark.offset);
-        // The room behind the groups too: once another segment is begun, nothing but zeros may be
-        // there.
+        // The space after the groups too: once another segment is begun, it must contain nothing
+        // but zeros.
         if from < end || cut.is_some() {
             write_again(&*file, from, end).map_err(|e| cannot("write again", e))?;
             file.sync().map_err(|e| cannot("sync", e))?;
@@ -179,7 +180,7 @@ impl Recovery<'_> {
         self.stock.next = scan.next;
     }
 
-    /// Checks that all is there that was synced according to the mark.
+    /// Checks that everything is there that was synced according to the mark.
     fn check_mark(&self, last: Position, scan: &Scan) -> Result<(), SpoolFault> {
         let Some(mark) = self.mark else {
             return Ok(());
@@ -216,7 +217,7 @@ impl Recovery<'_> {
         let shelf = Shelf::new(common, self.directory, self.identity, self.stock);
         Journal {
             shelf: Arc::new(shelf),
-            // Room that a process before this one has made is used.
+            // Space that an earlier process has allocated is used.
             length: file.length().map_or(end, |length| length.max(end)),
             file,
             first,
@@ -229,15 +230,15 @@ impl Recovery<'_> {
     }
 }
 
-/// Makes durable what names a directory holds. A process that was killed between naming a file and
-/// syncing the name has left one that is seen, and that a loss of power would take away with all
-/// that was written to it since.
+/// Makes the names of a directory durable. A process that was killed between naming a file and
+/// syncing the name leaves a visible file, which a loss of power would remove with everything
+/// written to it since.
 pub(crate) fn sync_names(common: &Common, directory: &Path) -> Result<(), SpoolFault> {
     let synced = common.files.sync_directory(directory);
     synced.map_err(|e| SpoolFault::system("sync", directory, e))
 }
 
-/// Removes files that were never completed.
+/// Removes incomplete files.
 fn clear(common: &Common, directory: &Path) -> Result<(), SpoolFault> {
     let names = common.files.list(directory);
     let names = names.map_err(|e| SpoolFault::system("list", directory, e))?;
@@ -254,7 +255,7 @@ fn clear(common: &Common, directory: &Path) -> Result<(), SpoolFault> {
     Ok(())
 }
 
-/// The mark, if there is a whole one; it only helps.
+/// Reads the mark, if there is a whole one. It is not essential.
 pub(crate) fn read_mark(common: &Common, directory: &Path, identity: Identity) -> Option<Mark> {
     let path = directory.join(MARK_FILE);
     let file = common.files.open_to_read(&path).ok()?;
@@ -263,17 +264,16 @@ pub(crate) fn read_mark(common: &Common, directory: &Path, identity: Identity) -
     Mark::decode(bytes.get(..read)?, identity)
 }
 
-/// The mark's file, made where it is not there. A full disk does not keep a spool from being
-/// opened: it is emptied so.
+/// Opens the mark's file, and creates it if needed. A full disk must not prevent the spool from
+/// being opened, because opening is the way to empty it.
 fn open_mark(common: &Common, directory: &Path) -> Option<Box<dyn FileHandle>> {
     let path = directory.join(MARK_FILE);
     let file = common.files.open(&path);
     file.or_else(|_| common.files.create(&path)).ok()
 }
 
-/// Writes bytes that are there once more. Where the process before this one could not sync them,
-/// the system holds them in memory and believes that they need not be written: a sync alone would
-/// do nothing, and succeed.
+/// Writes existing bytes again. If an earlier process could not sync them, the system has them in
+/// memory and believes that they need not be written: a sync alone would do nothing, and succeed.
 fn write_again(file: &dyn FileHandle, from: u64, end: u64) -> io::Result<()> {
     let mut bytes = vec![0; 1 << 20];
     let mut at = from;
@@ -291,7 +291,7 @@ fn write_again(file: &dyn FileHandle, from: u64, end: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// A partition always has a segment.
+/// Returns the fault of a partition without segments, of which there is always one.
 pub(crate) fn no_segments(directory: PathBuf) -> SpoolFault {
     SpoolFault::Damaged {
         path: directory,

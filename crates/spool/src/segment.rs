@@ -1,4 +1,4 @@
-//! Reading a segment: its groups one after the other, and what is behind the last whole one.
+//! Reads a segment: its groups one after the other, and the bytes after the last whole one.
 
 use std::io;
 use std::ops::Range;
@@ -13,46 +13,46 @@ use crate::format::{
 };
 use crate::window::Window;
 
-/// The end of a segment's file name.
+/// The extension of a segment's file.
 pub(crate) const SUFFIX: &str = ".log";
 
-/// Where a segment is.
+/// Returns the path of a segment.
 pub(crate) fn path_of(directory: &Path, first: Position) -> PathBuf {
     directory.join(format!("{:020}{SUFFIX}", first.0))
 }
 
-/// The first position of the segment of that file name, if it is one.
+/// Returns the first position of the segment with this file name; `None` if it is none.
 pub(crate) fn first_of(name: &str) -> Option<Position> {
     let digits = name.strip_suffix(SUFFIX)?;
     let plain = digits.len() == 20 && digits.bytes().all(|b| b.is_ascii_digit());
     plain.then(|| digits.parse().ok().map(Position)).flatten()
 }
 
-/// A segment that is read.
+/// A segment to be read.
 pub(crate) struct Segment<'a> {
     pub(crate) path: &'a Path,
     pub(crate) identity: Identity,
-    /// As its name says.
+    /// The first position, from the file's name.
     pub(crate) first: Position,
 }
 
 /// The content of a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Scan {
-    /// The byte behind the last whole group.
+    /// The offset after the last whole group.
     pub(crate) end: u64,
-    /// The position behind its last entry.
+    /// The position after its last entry.
     pub(crate) next: Position,
-    /// Bytes of the file.
+    /// The length of the file.
     pub(crate) length: u64,
-    /// The damage after the last whole group, if other bytes than zeros follow.
+    /// The damage after the last whole group, if there are other bytes than zeros.
     pub(crate) broken: Option<Damage>,
-    /// Where behind that a whole header of a later group stands, and its position: only what was
-    /// synced has any behind it.
+    /// The offset and position of a whole header of a later group after the damage. Only bytes that
+    /// were synced are followed by one.
     pub(crate) followed_at: Option<(u64, Position)>,
 }
 
-/// The first bytes that are not as they should be.
+/// The first damaged bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Damage {
     pub(crate) offset: u64,
@@ -79,8 +79,8 @@ impl Segment<'_> {
         }
     }
 
-    /// Reads all groups and checks every entry. `each` is given the place of each whole group and
-    /// its header.
+    /// Reads all groups and checks every entry. Calls `each` with the offset and header of each
+    /// whole group.
     pub(crate) fn scan(
         &self,
         file: &dyn FileHandle,
@@ -115,9 +115,9 @@ impl Segment<'_> {
         Ok(scan)
     }
 
-    /// Reads the group at a place, and checks all of it. `each` is given the position of each entry
-    /// and where in the body its payload is; that it was called says nothing before the whole
-    /// group has been read.
+    /// Reads the group at an offset, and checks all of it. Calls `each` with the position of each
+    /// entry and the range of its payload in the body; those calls mean nothing unless the whole
+    /// group is valid.
     pub(crate) fn group(
         &self,
         window: &mut Window<'_>,
@@ -159,7 +159,7 @@ impl Segment<'_> {
         Ok(Ok(header))
     }
 
-    /// The header of the group at a place, if a whole one is there.
+    /// Returns the header of the group at an offset, if a whole one is there.
     pub(crate) fn header_at(
         &self,
         window: &mut Window<'_>,
@@ -171,7 +171,7 @@ impl Segment<'_> {
         Ok(GroupHeader::decode(bytes, salt))
     }
 
-    /// The body of a group.
+    /// Returns the body of a group.
     pub(crate) fn body_at<'w>(
         &self,
         window: &'w mut Window<'_>,
@@ -182,7 +182,7 @@ impl Segment<'_> {
         body.map_err(|e| self.cannot_read(e))
     }
 
-    /// True where nothing but zeros follows: room that was made and not used.
+    /// True if only zeros follow: space that was allocated and not used.
     pub(crate) fn is_room(
         &self,
         window: &mut Window<'_>,
@@ -204,7 +204,7 @@ impl Segment<'_> {
         Ok(true)
     }
 
-    /// Where, behind a place, the whole header of a group of a later position stands.
+    /// Returns the offset and position of the next whole header of a later group.
     pub(crate) fn later_group(
         &self,
         window: &mut Window<'_>,
@@ -227,7 +227,7 @@ impl Segment<'_> {
         Ok(None)
     }
 
-    /// Returns the fault for bytes that were damaged after they were written.
+    /// Returns the fault for bytes that have changed since they were written.
     pub(crate) fn damaged(&self, offset: u64, position: Position, what: &str) -> SpoolFault {
         SpoolFault::Damaged {
             path: self.path.to_owned(),
@@ -242,7 +242,7 @@ impl Segment<'_> {
     }
 }
 
-/// Bytes that are searched at once.
+/// The number of bytes that are searched at once.
 const SEARCH: usize = 64 << 10;
 
 /// Returns the fault for a header that cannot be used.

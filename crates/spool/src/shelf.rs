@@ -29,20 +29,20 @@ pub(crate) struct Shelf {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct End {
     pub(crate) next: Position,
-    /// Nothing comes any more.
+    /// True once nothing more will be appended.
     pub(crate) closed: bool,
 }
 
 /// The segments of a partition.
 #[derive(Clone, Debug)]
 pub(crate) struct Stock {
-    /// The last one is written to. Never empty.
+    /// The segments, never empty. The last one is the current one.
     pub(crate) volumes: VecDeque<Volume>,
-    /// Everything before it may go.
+    /// The position before which entries may be removed.
     pub(crate) trimmed: Position,
-    /// Behind the last durable entry.
+    /// The position after the last durable entry.
     pub(crate) next: Position,
-    /// The group that holds the position `trimmed`; `None` where that is `next`.
+    /// The group that contains the position `trimmed`; `None` if that is `next`.
     pub(crate) oldest: Option<Oldest>,
 }
 
@@ -50,18 +50,18 @@ pub(crate) struct Stock {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Volume {
     pub(crate) first: Position,
-    /// Bytes of it that are durable.
+    /// The durable bytes of the segment.
     pub(crate) bytes: u64,
-    /// Bytes of it that count against the limit.
+    /// The bytes of the segment that count against the limit.
     pub(crate) counted: u64,
 }
 
-/// Where a group is.
+/// The location of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     /// The first position of the segment.
     pub(crate) segment: Position,
-    /// The byte at which the group begins.
+    /// The offset of the group.
     pub(crate) offset: u64,
     /// The group's first position.
     pub(crate) first: Position,
@@ -71,7 +71,7 @@ pub(crate) struct Place {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Oldest {
     pub(crate) place: Place,
-    /// When it was written.
+    /// The time of writing.
     pub(crate) written: u64,
 }
 
@@ -96,7 +96,7 @@ impl Shelf {
         }
     }
 
-    /// Locks the segments. The lock is never held while a file is touched.
+    /// Locks the segments. No file is accessed while the lock is held.
     pub(crate) fn stock(&self) -> MutexGuard<'_, Stock> {
         self.stock.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -106,12 +106,12 @@ impl Shelf {
         *self.end.borrow()
     }
 
-    /// Returns a view of the durable end of the log.
+    /// Returns a receiver for the durable end of the log.
     pub(crate) fn watch_end(&self) -> watch::Receiver<End> {
         self.end.subscribe()
     }
 
-    /// A group is durable: from now on it counts, and readers see it.
+    /// Adds a durable group: from now on it counts, and readers see it.
     pub(crate) fn publish(&self, header: &GroupHeader) {
         let mut stock = self.stock();
         let Some(volume) = stock.volumes.back_mut() else {
@@ -133,7 +133,7 @@ impl Shelf {
         self.end.send_modify(|end| end.next = next);
     }
 
-    /// A segment was made behind the others.
+    /// Adds a segment after the others.
     pub(crate) fn add(&self, first: Position) {
         self.stock().volumes.push_back(Volume {
             first,
@@ -142,12 +142,13 @@ impl Shelf {
         });
     }
 
-    /// Nothing comes any more.
+    /// Notes that nothing more will be appended.
     pub(crate) fn close(&self) {
         self.end.send_modify(|end| end.closed = true);
     }
 
-    /// The group that holds a position, from a place on that is not behind it. Blocks.
+    /// Finds the group that contains a position, starting at a location that is not after it.
+    /// Blocks.
     pub(crate) fn seek(
         &self,
         mut place: Place,
@@ -179,7 +180,7 @@ impl Shelf {
         }
     }
 
-    /// A segment of this log.
+    /// Returns a segment of this log.
     pub(crate) fn segment<'p>(&self, path: &'p std::path::Path, first: Position) -> Segment<'p> {
         Segment {
             path,
@@ -193,13 +194,13 @@ impl Shelf {
         let path = segment::path_of(&self.directory, first);
         match self.common.files.open_to_read(&path) {
             Ok(file) => Ok(file),
-            // It may have been trimmed this very moment.
+            // It may have been trimmed just now.
             Err(_) if self.volume(first).is_none() => Err(self.gone(first)),
             Err(e) => Err(SpoolFault::system("open", &path, e)),
         }
     }
 
-    /// A segment, and the first position of the one behind it.
+    /// Returns a segment, and the first position of the next one.
     pub(crate) fn volume(&self, first: Position) -> Option<(Volume, Option<Position>)> {
         let stock = self.stock();
         let at = stock
@@ -231,14 +232,14 @@ impl Shelf {
 }
 
 impl Stock {
-    /// The first position that can be read.
+    /// Returns the first position that can be read.
     pub(crate) fn first(&self) -> Position {
         self.volumes
             .front()
             .map_or(self.next, |volume| volume.first)
     }
 
-    /// A place that is not behind a position and as near to it as is known.
+    /// Returns the nearest known location that is not after a position.
     pub(crate) fn near(&self, position: Position) -> Option<Place> {
         let oldest = self.oldest.map(|oldest| oldest.place);
         let mut before = self.volumes.iter().rev();
@@ -252,7 +253,7 @@ impl Stock {
 }
 
 impl Place {
-    /// The first group of a segment.
+    /// Returns the location of the first group of a segment.
     pub(crate) fn start(segment: Position) -> Self {
         Self {
             segment,

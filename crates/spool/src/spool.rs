@@ -1,4 +1,4 @@
-//! A spool in files: a directory that one process works on.
+//! A spool in files: a directory that one process uses.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,8 +20,8 @@ use crate::recover;
 use crate::segment::unread_fault;
 use crate::writer::Guard;
 
-/// The file that names a spool and says how many partitions it has. Made last, so that where it is
-/// there, all else is.
+/// The file that contains a spool's name and its number of partitions. It is created last, so if it
+/// exists, everything else does.
 pub(crate) const META_FILE: &str = "spool";
 
 /// The file that is locked.
@@ -38,19 +38,20 @@ pub struct FileSpool {
 }
 
 impl FileSpool {
-    /// Opens the spool in a directory, or makes one. Reads and checks all that is there, which
-    /// takes about a second for each gigabyte that is not trimmed. Not cancel safe: a dropped
-    /// future leaves the directory locked until it has been opened.
+    /// Opens the spool in a directory, or creates one. Reads and checks all entries, which takes
+    /// about a second for each gigabyte that is not trimmed. Not cancel safe: after a dropped
+    /// future, the directory stays locked until it has been opened.
     ///
     /// # Errors
     /// [`SpoolFault::InUse`], [`SpoolFault::NotASpool`], [`SpoolFault::Newer`],
     /// [`SpoolFault::Damaged`], [`SpoolFault::Partitions`], [`SpoolFault::Option`] and
-    /// [`SpoolFault::System`]. Nothing is changed then but what a crash left behind.
+    /// [`SpoolFault::System`]. Then nothing is changed, except that bytes left by a crash may be
+    /// cut off.
     pub async fn open(directory: impl Into<PathBuf>, options: Options) -> Result<Self, SpoolFault> {
         Self::open_on(Arc::new(RealFiles), directory, options).await
     }
 
-    /// The same on another file system.
+    /// Opens the spool on another file system.
     ///
     /// # Errors
     /// Those of [`FileSpool::open`].
@@ -61,14 +62,15 @@ impl FileSpool {
     ) -> Result<Self, SpoolFault> {
         let directory = directory.into();
         let opening = spawn_blocking(move || open(files, &directory, options));
-        // An error says that the runtime is going down.
+        // An error means that the runtime is shutting down.
         opening.await.map_err(|_| SpoolFault::Closed)?
     }
 
-    /// Checks that a directory can become or is a spool that no process works on. Writes nothing.
+    /// Checks that a directory is a spool, or can become one, and that no process uses it. Writes
+    /// nothing.
     ///
     /// # Errors
-    /// [`SpoolFault::InUse`], [`SpoolFault::NotASpool`] and what the system says.
+    /// [`SpoolFault::InUse`], [`SpoolFault::NotASpool`], and the errors of the system.
     pub fn check(directory: &Path) -> Result<(), SpoolFault> {
         let names = match RealFiles.list(directory) {
             Ok(names) => names,
@@ -82,8 +84,8 @@ impl FileSpool {
         }
     }
 
-    /// Returns the bytes that were cut off the ends of the logs when the spool was opened: a crash
-    /// had left them of writes that no client had got an answer for.
+    /// Returns the bytes that were cut off the ends of the logs when the spool was opened. A crash
+    /// had left them; no client had got an answer for their writes.
     pub fn cuts(&self) -> &[Cut] {
         &self.cuts
     }
@@ -139,7 +141,7 @@ fn open(
         logs: Vec::new(),
         cuts: Vec::new(),
     };
-    // All are checked before any is begun: a spool that is refused stays as it is.
+    // All are checked before the first is started, so that a refused spool stays as it is.
     let mut journals = Vec::new();
     for partition in 0..meta.partitions {
         let identity = identity(&meta, partition);
@@ -162,12 +164,12 @@ fn open(
     Ok(opened)
 }
 
-/// Where a partition is.
+/// Returns the path of a partition.
 pub(crate) fn partition_path(directory: &Path, partition: u32) -> PathBuf {
     directory.join(format!("{partition:04}"))
 }
 
-/// Which log a partition is.
+/// Returns the identity of a partition's log.
 pub(crate) fn identity(meta: &Meta, partition: u32) -> Identity {
     Identity {
         spool: meta.id,
@@ -175,8 +177,8 @@ pub(crate) fn identity(meta: &Meta, partition: u32) -> Identity {
     }
 }
 
-/// Sees to it that the directory is there and may be a spool's. Gives the directory above it, where
-/// it must be noted durably, if there is no spool in it yet.
+/// Creates the directory if needed, and checks that it may be a spool's. If it contains no spool
+/// yet, returns its parent, which must be synced.
 fn prepare(files: &dyn Files, directory: &Path) -> Result<Option<PathBuf>, SpoolFault> {
     let made = files.make_directory(directory);
     made.map_err(|e| SpoolFault::system("make the directory", directory, e))?;
@@ -234,7 +236,7 @@ pub(crate) fn read_meta(files: &dyn Files, directory: &Path) -> Result<Option<Me
         .map_err(|unread| unread_fault(unread, &path, Position(0)))
 }
 
-/// Makes a spool: everything else first, then the file that says that it is there.
+/// Creates a spool: everything else first, then the file that shows that it exists.
 fn make(common: &Common, directory: &Path, above: Option<&Path>) -> Result<Meta, SpoolFault> {
     let files = &*common.files;
     let meta = Meta {
@@ -262,7 +264,7 @@ fn make(common: &Common, directory: &Path, above: Option<&Path>) -> Result<Meta,
     Ok(meta)
 }
 
-/// Removes what an attempt left that did not come to its end, unless there are entries in it.
+/// Removes what an attempt to create a spool left behind, unless it contains entries.
 fn clear_away(common: &Common, directory: &Path) -> Result<(), SpoolFault> {
     for first in recover::segments(common, directory)? {
         let path = crate::segment::path_of(directory, first);

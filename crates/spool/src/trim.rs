@@ -1,4 +1,4 @@
-//! Giving up what has been applied.
+//! Removes entries that have been applied.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,15 +7,15 @@ use crate::fault::SpoolFault;
 use crate::segment;
 use crate::shelf::{Oldest, Shelf};
 
-/// Trims one partition; one at a time.
+/// Trims one partition, one call at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Trimmer {
-    /// A file was removed, and its directory is not synced yet.
+    /// True if a file was removed and its directory is not synced yet.
     unsynced: Mutex<bool>,
 }
 
 impl Trimmer {
-    /// Gives up all entries before a position. Blocks.
+    /// Trims all entries before a position. Blocks.
     pub(crate) fn trim(&self, shelf: &Shelf, upto: Position) -> Result<(), SpoolFault> {
         let mut unsynced = self.unsynced.lock().unwrap_or_else(PoisonError::into_inner);
         if upto > shelf.end().next {
@@ -23,7 +23,7 @@ impl Trimmer {
         }
         advance(shelf, upto)?;
         while let Some(first) = free(shelf) {
-            // Removed one after the other, so that no crash leaves a gap between two segments.
+            // Segments are removed one after the other, so that no crash leaves a gap between two.
             sync(shelf, &mut unsynced)?;
             let path = segment::path_of(&shelf.directory, first);
             let removed = shelf.common.files.remove(&path);
@@ -36,13 +36,13 @@ impl Trimmer {
         sync(shelf, &mut unsynced)
     }
 
-    /// Waits until nobody trims. Blocks.
+    /// Waits until a trim under way has ended. Blocks.
     pub(crate) fn wait(&self) {
         drop(self.unsynced.lock());
     }
 }
 
-/// The oldest segment, if nothing in it is wanted any more and it is not written to.
+/// Returns the oldest segment if it is not the current one and all of its entries are trimmed.
 fn free(shelf: &Shelf) -> Option<Position> {
     let stock = shelf.stock();
     let following = stock.volumes.get(1)?;
@@ -60,7 +60,7 @@ fn sync(shelf: &Shelf, unsynced: &mut bool) -> Result<(), SpoolFault> {
     Ok(())
 }
 
-/// Notes what is trimmed, and which group is the oldest now.
+/// Notes the trimmed position, and the oldest group after it.
 fn advance(shelf: &Shelf, upto: Position) -> Result<(), SpoolFault> {
     let place = {
         let mut stock = shelf.stock();
@@ -70,8 +70,8 @@ fn advance(shelf: &Shelf, upto: Position) -> Result<(), SpoolFault> {
         if upto == stock.next {
             stock.trimmed = upto;
             stock.oldest = None;
-            // The segment that is written to stays, but it holds nobody up: the next append
-            // begins another where this one is long.
+            // The current segment stays, but does not count against the limit: the next append
+            // begins another one if this one is long.
             let counted: u64 = stock
                 .volumes
                 .iter_mut()

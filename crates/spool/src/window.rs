@@ -1,23 +1,23 @@
-//! Reading a file here and there without a system call for each few bytes.
+//! Reads small pieces of a file without a system call for each.
 
 use std::io;
 
 use crate::files::{FileHandle, read_full};
 
-/// Bytes that are read ahead.
+/// The number of bytes that are read ahead.
 const AHEAD: usize = 256 << 10;
 
 /// A part of a file in memory.
 pub(crate) struct Window<'a> {
     file: &'a dyn FileHandle,
-    /// Nothing behind it is read ahead.
+    /// The offset after which nothing is read ahead.
     end: u64,
     start: u64,
     bytes: Vec<u8>,
 }
 
 impl<'a> Window<'a> {
-    /// `end`: where what is worth reading ends, as far as that is known.
+    /// Returns a window. `end`: the offset after which reading ahead is useless, if it is known.
     pub(crate) fn new(file: &'a dyn FileHandle, end: u64) -> Self {
         Self {
             file,
@@ -27,8 +27,8 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// Returns so many bytes from a place on, fewer only at the end of the file. Bytes are read
-    /// once for as long as the window exists, so they may be older than the file.
+    /// Returns this number of bytes from an offset, fewer only at the end of the file. Bytes are
+    /// read once for as long as the window exists, so they may be older than the file.
     pub(crate) fn at(&mut self, offset: u64, length: usize) -> io::Result<&[u8]> {
         if !self.holds(offset, length) {
             let there = usize::try_from(self.end.saturating_sub(offset)).unwrap_or(usize::MAX);

@@ -1,4 +1,5 @@
-//! The thread that writes a partition: one sync for all that wait at that moment, and no timers.
+//! The thread that writes a partition: one sync for all appends that wait at that moment, without
+//! timers.
 //!
 //! While a sync is under way, appends queue up; when it has ended, all that are queued are written
 //! as one group and synced together. An append that meets an idle writer is synced at once.
@@ -20,7 +21,7 @@ use crate::trim::Trimmer;
 /// The lock on the spool's directory, released when its last owner is dropped.
 pub(crate) type Guard = Arc<dyn Debug + Send + Sync>;
 
-/// An append on its way.
+/// A requested append.
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) batch: Batch,
@@ -43,13 +44,13 @@ pub(crate) struct Writer {
     queue: mpsc::Receiver<Request>,
     batches: Vec<Batch>,
     waiting: Vec<Waiting>,
-    /// Taken from the queue, and too large for the group that was gathered.
+    /// A request that was taken from the queue and did not fit into the last group.
     carried: Option<Request>,
     ending: Ending,
 }
 
-/// Runs when the writer ends, however it ends: a caller that learns that the log is closed may open
-/// the spool again.
+/// Closes the log when the writer ends, in any way: a caller that learns of it may open the spool
+/// again.
 #[derive(Debug)]
 struct Ending {
     shelf: Arc<Shelf>,
@@ -85,7 +86,7 @@ impl Writer {
         }
     }
 
-    /// Writes until nobody can append any more and all that was asked for has been answered.
+    /// Writes until no more appends can come and all have been answered.
     pub(crate) fn run(mut self) {
         while let Some(request) = self.next() {
             self.gather(request);
@@ -100,7 +101,7 @@ impl Writer {
         carried.or_else(|| self.queue.blocking_recv())
     }
 
-    /// Takes all that is queued, up to the size of a group.
+    /// Takes all queued requests, up to the size of a group.
     fn gather(&mut self, first: Request) {
         let most = self.journal.shelf.common.options.group_bytes;
         let (mut bytes, mut next) = (0, Some(first));
@@ -119,7 +120,7 @@ impl Writer {
 
     fn take(&mut self, request: Request, reserved: u64) -> bool {
         let Request { batch, reply } = request;
-        // Nobody waits any more, so nothing needs to be written.
+        // The client no longer waits, so the entries need not be written.
         if reply.is_closed() {
             return false;
         }
@@ -148,7 +149,7 @@ impl Writer {
         }
         let common = &self.journal.shelf.common;
         let reserved: u64 = self.waiting.iter().map(|waiting| waiting.reserved).sum();
-        // What was written counts with its segment from now on.
+        // From now on the bytes count with their segment.
         common.release(reserved);
         self.batches.clear();
         self.journal
@@ -156,14 +157,15 @@ impl Writer {
             .shrink(common.options.group_bytes.saturating_mul(2));
         let mut next = done;
         for waiting in self.waiting.drain(..) {
-            // An error says that nobody waits any more.
+            // An error means that the caller no longer waits.
             waiting.reply.send(next.clone()).ok();
             next = next.map(|position| position.plus(waiting.entries));
         }
     }
 
-    /// The disk is full, and only whole segments are given back to it. Begins another one, so that
-    /// the one before goes as soon as nothing in it is wanted. True if one has gone at once.
+    /// Frees space on a full disk, which only whole segments give back. Begins another segment, so
+    /// that the current one can be removed once all of its entries are trimmed. Returns true if a
+    /// segment was removed at once.
     fn make_room(&mut self) -> bool {
         if self.journal.begin_another().is_err() {
             return false;
@@ -191,13 +193,13 @@ impl Writer {
     }
 }
 
-/// Returns the age of an entry; 0 if its time lies in the future.
+/// Returns the age of an entry; 0 if its time is in the future.
 pub(crate) fn age(options: &Options, written: u64) -> Duration {
     let now = time(millis(options.clock.now()));
     now.duration_since(time(written)).unwrap_or_default()
 }
 
-/// Bytes that an append takes on the disk at most.
+/// Returns the most bytes that an append takes on the disk.
 pub(crate) fn on_disk(batch: &Batch) -> usize {
     Options::PER_GROUP + batch.bytes() + batch.len() * Options::PER_ENTRY
 }

@@ -1,4 +1,4 @@
-//! Bytes into units.
+//! Decodes units.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use windrow_core::{Key, Name, OnConflict, Op, Returning, Shape, TableName, Value
 
 use super::tag::{self, VERSION};
 
-/// Why bytes are no unit. The log has checked that they are what was written, so this means that a
-/// newer Windrow wrote them, or a defect.
+/// The reason why bytes are not a unit. The log has checked that they are what was written, so a
+/// newer Windrow wrote them, or Windrow has a defect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
-    /// A newer version.
+    /// The version is newer than this program.
     #[error(
         "the entry holds writes of version {found}, and this program knows versions up to {known}; \
          run the newer Windrow that wrote it"
@@ -21,36 +21,36 @@ pub enum Unreadable {
     Newer {
         /// The version of the format.
         found: u8,
-        /// The newest that this program reads.
+        /// The newest version that this program reads.
         known: u8,
     },
-    /// Something that no version has.
+    /// The bytes are valid in no version.
     #[error("the entry holds no writes of rows: byte {at} is not what stands there in them")]
     Malformed {
-        /// Where, counted from the entry's first byte.
+        /// The position of the error, from the entry's first byte.
         at: usize,
     },
 }
 
-/// The most bytes of shapes that a decoder remembers. Where there are more, it forgets all of them.
+/// The most bytes of shapes that a decoder remembers. Beyond that, it forgets all of them.
 const REMEMBERED: usize = 1 << 20;
 
-/// Turns entries into units. One that is kept gives equal shapes as the same [`Arc`], so that a
-/// sink has them compiled already.
+/// Decodes entries. While it exists, it returns equal shapes as the same [`Arc`], so that a sink
+/// compiles each only once.
 #[derive(Debug, Default)]
 pub struct Decoder {
-    /// By their bytes.
+    /// Known shapes, by their bytes.
     pub(super) shapes: HashMap<Box<[u8]>, Arc<Shape>>,
     remembered: usize,
 }
 
 impl Decoder {
-    /// One that has seen nothing yet.
+    /// Returns a decoder that knows no shapes.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Reads the writes of a unit. The bytes must hold it and nothing else.
+    /// Decodes the writes of a unit. The bytes must contain nothing else.
     ///
     /// # Errors
     /// See [`Unreadable`].
@@ -89,7 +89,7 @@ impl Decoder {
         (0..count).map(write).collect()
     }
 
-    /// The shape that stands next, with its length before it.
+    /// Reads a shape with its length.
     fn shape(&mut self, reader: &mut Reader<'_>) -> Option<Arc<Shape>> {
         let before = reader.0;
         let bytes = reader.bytes()?;
@@ -99,7 +99,7 @@ impl Decoder {
         let mut inner = Reader(bytes);
         let shape = inner.shape().filter(|_| inner.0.is_empty());
         let Some(shape) = shape else {
-            // The place that the error names.
+            // The position that the error reports.
             let read = before.len() - reader.0.len() - inner.0.len();
             reader.0 = before.get(read..).unwrap_or_default();
             return None;
@@ -115,7 +115,7 @@ impl Decoder {
     }
 }
 
-/// Reads the writes of a unit, where no other follows.
+/// Decodes the writes of a single unit.
 ///
 /// # Errors
 /// See [`Unreadable`].
@@ -123,7 +123,7 @@ pub fn decode_unit(bytes: &[u8]) -> Result<Vec<Write>, Unreadable> {
     Decoder::new().unit(bytes)
 }
 
-/// The bytes that are not read yet.
+/// The unread bytes.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -216,8 +216,8 @@ impl<'a> Reader<'a> {
         Some(bytes)
     }
 
-    /// A number of things that take a byte each at least, so that no more are made room for than
-    /// there can be.
+    /// Reads the number of items that take at least one byte each, so that no more memory is
+    /// allocated than the bytes can fill.
     fn count(&mut self) -> Option<usize> {
         let count = usize::try_from(self.number()?).ok()?;
         (count <= self.0.len()).then_some(count)
@@ -242,7 +242,7 @@ impl<'a> Reader<'a> {
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
             let bits = u64::from(byte & 0x7f);
-            // The tenth byte has room for one bit.
+            // The tenth byte can only contribute one bit.
             if shift == 63 && bits > 1 {
                 return None;
             }

@@ -1,6 +1,6 @@
-//! The numbers of what has several forms. None is ever used for something else.
+//! The numbers of alternatives. A number is never reused.
 
-/// The version that is written, and the newest that is read.
+/// The version that is written, which is also the newest that is read.
 pub(super) const VERSION: u8 = 1;
 
 pub(super) const OP_INSERT: u8 = 0;

@@ -1,4 +1,4 @@
-//! Units into bytes.
+//! Encodes units.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use windrow_core::{Key, Name, OnConflict, Op, Returning, Shape, Value, Write};
 
 use super::tag::{self, VERSION};
 
-/// Shapes of a unit that a write is compared with. One that is not among them is stored again,
-/// which takes room and changes nothing.
+/// The number of a unit's shapes that a write's shape is compared with. Any other is stored again,
+/// which takes space but changes nothing.
 const COMPARED: usize = 16;
 
-/// Turns units into entries. Cheap to make; one that is kept knows the bytes of the shape that came
-/// last, which is nearly always the next one too.
+/// Encodes units as entries. While it exists, it remembers the bytes of the last shape, which
+/// nearly always is the next one too.
 #[derive(Debug, Default)]
 pub struct Encoder {
     last: Option<Arc<Shape>>,
@@ -20,7 +20,7 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// One that has seen nothing yet.
+    /// Returns an encoder that knows no shape.
     pub fn new() -> Self {
         Self::default()
     }
@@ -46,7 +46,7 @@ impl Encoder {
         }
     }
 
-    /// A shape with its length before it.
+    /// Appends a shape with its length.
     fn shape(&mut self, wanted: &Arc<Shape>, out: &mut Vec<u8>) {
         let is_last = |last: &Arc<Shape>| is_same(last, wanted);
         if !self.last.as_ref().is_some_and(is_last) {
@@ -58,7 +58,7 @@ impl Encoder {
     }
 }
 
-/// Where a shape stands among those that are stored already.
+/// Returns the number of a shape among those that are stored already.
 fn place_of(wanted: &Arc<Shape>, stored: &[&Arc<Shape>]) -> Option<usize> {
     let mut compared = stored.iter().enumerate().rev().take(COMPARED);
     let found = compared.find(|(_, shape)| is_same(shape, wanted));
@@ -69,7 +69,7 @@ fn is_same(one: &Arc<Shape>, other: &Arc<Shape>) -> bool {
     Arc::ptr_eq(one, other) || one == other
 }
 
-/// A unit as the bytes of an entry.
+/// Returns the bytes of a unit's entry.
 pub fn encode_unit(writes: &[Write]) -> Vec<u8> {
     let mut bytes = Vec::new();
     Encoder::new().unit(writes, &mut bytes);
@@ -149,7 +149,7 @@ fn bytes(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
 }
 
-/// Small numbers of either sign in few bytes.
+/// Encodes small numbers of either sign in few bytes.
 fn zigzag(int: i64) -> u64 {
     (int.cast_unsigned() << 1) ^ (int >> 63).cast_unsigned()
 }

@@ -1,4 +1,4 @@
-//! The file system of the machine.
+//! The machine's file system.
 
 use std::fmt::Debug;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::{FileHandle, Files};
 
-/// The file system of the machine.
+/// The machine's file system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RealFiles;
 
@@ -61,7 +61,8 @@ impl Files for RealFiles {
         File::open(directory)?.sync_all()
     }
 
-    /// Directories cannot be synced here; the file system's own journal keeps names in order.
+    /// Directories cannot be synced on this system; the file system's own journal keeps names in
+    /// order.
     #[cfg(not(unix))]
     fn sync_directory(&self, _: &Path) -> io::Result<()> {
         Ok(())
@@ -128,20 +129,20 @@ impl FileHandle for File {
             return Ok(());
         }
         match fallocate(self, FallocateFlags::empty(), from, bytes) {
-            // The file system knows no such thing.
+            // The file system does not support allocation.
             Err(nix::errno::Errno::EOPNOTSUPP) => self.set_len(length),
             done => Ok(done?),
         }
     }
 
-    /// The length counts as data here: what cannot be read without it is written too.
+    /// Syncs data only, which includes the length, because the data cannot be read without it.
     fn sync(&self) -> io::Result<()> {
         self.sync_data()
     }
 }
 
-/// Has a file opened only if its name is no symbolic link: another user who may write to the
-/// directory could have any file overwritten by one.
+/// Lets a file be opened only if its name is not a symbolic link: with a link, another user who may
+/// write to the directory could have any file overwritten.
 #[cfg(target_os = "linux")]
 fn unlinked(options: &mut OpenOptions) -> &mut OpenOptions {
     let flags = nix::fcntl::OFlag::O_NOFOLLOW.bits();
@@ -153,7 +154,7 @@ fn unlinked(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
-/// Says what is wrong with a symbolic link.
+/// Explains the error of a symbolic link.
 fn of_link(error: io::Error) -> io::Error {
     #[cfg(target_os = "linux")]
     if error.raw_os_error() == Some(nix::errno::Errno::ELOOP as i32) {
@@ -163,7 +164,7 @@ fn of_link(error: io::Error) -> io::Error {
     error
 }
 
-/// Returns the mode of a directory that other users may write to.
+/// Returns the mode of a directory if other users may write to it.
 #[cfg(unix)]
 fn mode_for_writers(directory: &Path) -> Option<u32> {
     use std::os::unix::fs::PermissionsExt as _;
@@ -172,7 +173,7 @@ fn mode_for_writers(directory: &Path) -> Option<u32> {
     (mode & 0o022 != 0).then_some(mode)
 }
 
-/// Warns of a directory that other users may write to.
+/// Warns if other users may write to a directory.
 #[cfg(unix)]
 fn warn_of_writers(directory: &Path) {
     if let Some(mode) = mode_for_writers(directory) {
@@ -187,7 +188,7 @@ fn warn_of_writers(directory: &Path) {
 #[cfg(not(unix))]
 fn warn_of_writers(_: &Path) {}
 
-/// The spool holds the clients' values: nobody but its owner reads it.
+/// Lets only the owner read a file, because the spool contains the clients' values.
 #[cfg(unix)]
 fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600)

@@ -1,13 +1,13 @@
-//! The fields that all files have: numbers, times, and the first bytes of checksums.
+//! The fields that all files have in common: numbers, times, and the salts of checksums.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::entry::{Position, SpoolId};
 
-/// The format that is written, and the newest that is read.
+/// The format that is written, which is also the newest that is read.
 pub(crate) const FORMAT: u32 = 1;
 
-/// Which log bytes belong to.
+/// The log to which bytes belong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     pub(crate) spool: SpoolId,
@@ -15,7 +15,7 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// Returns the first bytes of the checksums within a segment.
+    /// Returns the salt with which the checksums of a segment begin.
     pub(crate) fn salt(self, segment: Position) -> u32 {
         let salt = crc32c::crc32c(&self.spool.0.to_le_bytes());
         let salt = crc32c::crc32c_append(salt, &self.partition.to_le_bytes());
@@ -23,7 +23,7 @@ impl Identity {
     }
 }
 
-/// Takes numbers off the front of bytes.
+/// Reads numbers from the front of bytes.
 pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -46,13 +46,13 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// A time as it stands in files.
+/// Converts a time to its form in files.
 pub(crate) fn millis(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A time from a file.
+/// Converts a time from its form in files.
 pub(crate) fn time(millis: u64) -> SystemTime {
     let time = UNIX_EPOCH.checked_add(Duration::from_millis(millis));
     time.unwrap_or(UNIX_EPOCH)

@@ -3,9 +3,9 @@
 use super::fields::Fields;
 use crate::entry::{Batch, Origin, Position};
 
-/// Bytes of a group's header.
+/// The bytes of a group's header.
 pub(crate) const GROUP_HEADER: usize = 48;
-/// Bytes of an entry's header.
+/// The bytes of an entry's header.
 pub(crate) const ENTRY_HEADER: usize = 16;
 /// The first bytes of a group.
 pub(crate) const GROUP_MAGIC: &[u8; 4] = b"WGrp";
@@ -13,11 +13,11 @@ pub(crate) const GROUP_MAGIC: &[u8; 4] = b"WGrp";
 /// The header of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GroupHeader {
-    /// Bytes behind the header.
+    /// The number of bytes after the header.
     pub(crate) body: u32,
     pub(crate) count: u32,
     pub(crate) first: Position,
-    /// When it was written.
+    /// The time of writing.
     pub(crate) written: u64,
     /// The origin of its first entry.
     pub(crate) origin: Origin,
@@ -26,7 +26,7 @@ pub(crate) struct GroupHeader {
 }
 
 impl GroupHeader {
-    /// Reads a header; `None` if it is not whole, or none of this segment.
+    /// Decodes a header; `None` if it is incomplete or not of this segment.
     pub(crate) fn decode(bytes: &[u8], salt: u32) -> Option<Self> {
         let bytes: &[u8; GROUP_HEADER] = bytes.first_chunk()?;
         let mut fields = Fields(bytes);
@@ -50,23 +50,23 @@ impl GroupHeader {
         })
     }
 
-    /// The position behind its last entry.
+    /// Returns the position after its last entry.
     pub(crate) fn end(&self) -> Position {
         self.first.plus(self.count.into())
     }
 
-    /// Bytes of the whole group.
+    /// Returns the bytes of the whole group.
     pub(crate) fn bytes(&self) -> u64 {
         GROUP_HEADER as u64 + u64::from(self.body)
     }
 }
 
-/// An entry's payload and where it stands in its group's body; or the byte of the body at which
-/// an entry is not what was written.
+/// An entry's position and the range of its payload in the group's body; or the offset in the body
+/// of an entry that has changed since it was written.
 pub(crate) type Found = Result<(Position, std::ops::Range<usize>), usize>;
 
-/// The entries of a group's body, each checked. Ends behind the first that is not as written. All
-/// is well only where it gives [`GroupHeader::count`] entries.
+/// Returns the entries of a group's body, each checked. Ends after the first that has changed since
+/// it was written. The group is valid only if this yields [`GroupHeader::count`] entries.
 pub(crate) fn entries<'a>(
     header: &GroupHeader,
     body: &'a [u8],
@@ -90,7 +90,7 @@ pub(crate) fn entries<'a>(
     })
 }
 
-/// The length of the payload of the entry that the bytes begin with, if it is whole.
+/// Returns the length of the payload of the entry at the start of the bytes, if it is complete.
 fn entry(bytes: &[u8], seed: u32, position: Position) -> Option<usize> {
     let mut fields = Fields(bytes);
     let length = fields.array::<4>()?;
@@ -105,14 +105,14 @@ fn entry(bytes: &[u8], seed: u32, position: Position) -> Option<usize> {
     (crc == stored && number == position.0).then_some(length)
 }
 
-/// Lays a group out in a buffer that is used again and again.
+/// Lays out groups in a buffer that is reused.
 #[derive(Debug, Default)]
 pub(crate) struct GroupWriter {
     bytes: Vec<u8>,
 }
 
 impl GroupWriter {
-    /// The bytes of a group of all entries of the batches.
+    /// Returns the bytes of a group with all entries of the batches.
     pub(crate) fn lay_out<'b>(
         &mut self,
         salt: u32,
@@ -126,7 +126,7 @@ impl GroupWriter {
         self.bytes.reserve(GROUP_HEADER + body);
         self.bytes.extend(GROUP_MAGIC);
         self.bytes.extend([0; 4]);
-        // Limits on what is appended at once keep both far below 4 GiB.
+        // The limit on an append keeps both numbers far below 4 GiB.
         self.bytes
             .extend(u32::try_from(body).unwrap_or(u32::MAX).to_le_bytes());
         self.bytes
@@ -161,7 +161,7 @@ impl GroupWriter {
         self.bytes.extend_from_slice(payload);
     }
 
-    /// Gives memory back after a group that was much larger than most.
+    /// Frees memory after a group that was much larger than most.
     pub(crate) fn shrink(&mut self, most: usize) {
         if self.bytes.capacity() > most {
             self.bytes = Vec::new();

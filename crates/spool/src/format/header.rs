@@ -1,20 +1,20 @@
-//! The headers of files: which spool, which partition, which format.
+//! The headers of files, which name the spool, the partition and the format.
 
 use super::fields::{FORMAT, Fields, Identity};
 use crate::entry::{Position, SpoolId};
 
-/// Bytes of a file's header.
+/// The bytes of a file's header.
 pub(crate) const HEADER: usize = 64;
 
 const META_MAGIC: &[u8; 8] = b"WndSpool";
 const SEGMENT_MAGIC: &[u8; 8] = b"WndSegmt";
 
-/// Why a header cannot be used.
+/// The reason why a header cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unread {
     /// The file has a newer format.
     Newer(u32),
-    /// The file was damaged after it was written.
+    /// The file has changed since it was written.
     Damaged(&'static str),
 }
 
@@ -23,7 +23,7 @@ pub(crate) enum Unread {
 pub(crate) struct Meta {
     pub(crate) id: SpoolId,
     pub(crate) partitions: u32,
-    /// When it was made.
+    /// The time of creation.
     pub(crate) made: u64,
 }
 
@@ -61,7 +61,7 @@ impl Meta {
 pub(crate) struct SegmentHeader {
     pub(crate) identity: Identity,
     pub(crate) first: Position,
-    /// When it was made.
+    /// The time of creation.
     pub(crate) made: u64,
 }
 
@@ -113,7 +113,7 @@ fn begin(magic: &[u8; 8], id: SpoolId) -> Vec<u8> {
     bytes
 }
 
-/// Fills a header up and puts its checksum into its place.
+/// Extends a header to its full length and sets its checksum.
 pub(super) fn seal(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes.resize(HEADER, 0);
     let crc = crc32c::crc32c(&bytes).to_le_bytes();
@@ -123,7 +123,8 @@ pub(super) fn seal(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// Checks magic, format and checksum, in this order: a newer format may have another checksum.
+/// Checks magic, format and checksum, in this order, because a newer format may have another
+/// checksum.
 pub(super) fn open<'a>(bytes: &'a [u8], magic: &[u8; 8]) -> Result<Fields<'a>, Unread> {
     let bytes: &[u8; HEADER] = bytes.first_chunk().ok_or(SHORT)?;
     let mut fields = Fields(bytes);

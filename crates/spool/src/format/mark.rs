@@ -1,28 +1,29 @@
-//! The mark: how far a partition is known to be synced.
+//! The mark: the part of a partition that is known to be synced.
 //!
-//! A tail that does not read back is either the rest of a group that no client got an answer for,
-//! or damage to a group that was acknowledged. The mark tells them apart: it is written after each
-//! sync, and not waited for. A mark that survives is true, whatever else was lost.
+//! Unreadable bytes at the end of a log are either the rest of a group that no client got an answer
+//! for, or a damaged group that was acknowledged. The mark distinguishes the two. It is written
+//! after each sync, without waiting for it to become durable: a mark that survives is true,
+//! whatever else was lost.
 
 use super::fields::{FORMAT, Identity};
 use super::header::{HEADER, open, seal};
 use crate::entry::Position;
 
-/// Bytes of a mark.
+/// The bytes of a mark.
 pub(crate) const MARK: usize = HEADER;
 
 const MAGIC: &[u8; 8] = b"WndMark ";
 
-/// All of the log up to here was synced.
+/// The end of the part of a log that was synced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {
     /// The first position of the segment that was written.
     pub(crate) segment: Position,
-    /// Bytes of it that are synced.
+    /// The bytes of the segment that are synced.
     pub(crate) offset: u64,
-    /// The position behind the last entry that is synced.
+    /// The position after the last entry that is synced.
     pub(crate) next: Position,
-    /// The position up to which entries had been trimmed; a later trim may be missing.
+    /// The position up to which entries were trimmed; a later trim may be missing.
     pub(crate) trimmed: Position,
 }
 
@@ -41,7 +42,7 @@ impl Mark {
         seal(bytes)
     }
 
-    /// `None` where it is not whole: then it says nothing.
+    /// Decodes a mark; `None` if it is incomplete and thus means nothing.
     pub(crate) fn decode(bytes: &[u8], identity: Identity) -> Option<Self> {
         let mut fields = open(bytes, MAGIC).ok()?;
         let salt = fields.u32()?;
