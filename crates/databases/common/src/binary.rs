@@ -3,14 +3,14 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// The beginning of hexadecimal digits. No base64 has it.
+/// The prefix of hexadecimal digits, which no base64 has.
 const HEX: &str = "\\x";
 
-/// Appends the bytes of a text: base64 with padding, or hexadecimal digits behind `\x`, as
-/// PostgreSQL writes them.
+/// Appends the bytes of a text: base64 with padding, or hexadecimal digits after `\x` as PostgreSQL
+/// writes them.
 ///
 /// # Errors
-/// What is wrong with it, to stand behind what it is for.
+/// A description of the defect, to follow the name of what the text is for.
 pub fn decode(text: &str, out: &mut Vec<u8>) -> Result<(), String> {
     let Some(digits) = text.strip_prefix(HEX) else {
         return STANDARD.decode_vec(text, out).map_err(|error| {

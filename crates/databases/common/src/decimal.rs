@@ -1,17 +1,18 @@
-//! Decimal numbers as text: whether a double gives one back exactly.
+//! Decimal numbers as text, and whether a double keeps one exactly.
 
 use std::fmt::Write as _;
 
-/// Significant digits that every double keeps (`f64::DIGITS`).
+/// The number of significant digits that every double keeps (`f64::DIGITS`).
 const SAFE_DIGITS: usize = f64::DIGITS as usize;
 
-/// Decimal exponents far from where doubles lose digits (subnormal numbers) or end.
+/// The decimal exponents at which every double keeps its digits: neither subnormal nor infinite.
 const SAFE_MAGNITUDES: std::ops::RangeInclusive<i64> = -290..=290;
 
-/// Whole numbers up to here are doubles without exception, and print with all their digits (2^53).
+/// The limit up to which every whole number is a double, and prints with all its digits (2^53).
 const SAFE_INT: u64 = 1 << 53;
 
-/// A decimal number's value: sign, significant digits, and the power of ten of the first of them.
+/// The value of a decimal number: sign, significant digits, and the power of ten of the first
+/// digit.
 struct Decimal<'a> {
     negative: bool,
     whole: &'a str,
@@ -22,7 +23,8 @@ struct Decimal<'a> {
 }
 
 impl<'a> Decimal<'a> {
-    /// Reads `-12.50e3` and its like. `None` for anything else, and for exponents beyond 18 digits.
+    /// Parses `-12.50e3` and similar texts. `None` for all others, and for exponents of more than
+    /// 18 digits.
     fn read(text: &'a str) -> Option<Self> {
         let (mantissa, exponent) = match text.split_once(['e', 'E']) {
             Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
@@ -87,15 +89,15 @@ impl PartialEq for Decimal<'_> {
     }
 }
 
-/// True where the text is a decimal number: digits with at most one point among them, a sign and an
-/// exponent if need be.
+/// True if the text is a decimal number: digits with at most one point, and optionally a sign and
+/// an exponent.
 pub fn is_number(text: &str) -> bool {
     Decimal::read(text).is_some()
 }
 
-/// True where the nearest double's shortest decimal form has the value of `digits`: the number can
-/// go through a double and come back the same (`1.10` comes back as `1.1`, `-0` as `0`). False for
-/// what is not a number.
+/// True if the shortest decimal form of the nearest double has the value of `digits`: the number
+/// keeps its value as a double (`1.10` comes back as `1.1`, `-0` as `0`). False if the text is not
+/// a number.
 pub fn is_double(digits: &str) -> bool {
     let Some(exact) = Decimal::read(digits) else {
         return false;
@@ -111,7 +113,7 @@ pub fn is_double(digits: &str) -> bool {
         && Decimal::read(&shortest).is_some_and(|back| back == exact)
 }
 
-/// As [`is_double`], for whole numbers.
+/// True if a whole number keeps its value as a double.
 pub fn int_is_double(n: i64) -> bool {
     n.unsigned_abs() <= SAFE_INT || is_double(&n.to_string())
 }

@@ -1,4 +1,4 @@
-//! The tables that were read, shared by all connections of a sink.
+//! The descriptions of tables that were read, shared by all connections of a sink.
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -9,21 +9,21 @@ use std::time::Duration;
 use tokio::time::Instant;
 use windrow_core::TableName;
 
-/// The most tables that are kept.
+/// The most tables kept.
 const MOST: usize = 10_000;
 
 /// The description of a table.
 pub trait Facts: PartialEq {
-    /// For how long it is used before it is read again.
+    /// Returns the time for which the description is used before it is read again.
     fn fresh_for(&self) -> Duration;
 }
 
-/// A table, as it was when it was read.
+/// A table's description, and when it was read.
 #[derive(Clone, Debug)]
 pub struct Table<F> {
-    /// Changes whenever the facts do; statements belong to one version.
+    /// A number that changes with the facts. Statements are compiled for one version.
     pub version: u64,
-    /// When it was read.
+    /// The time of reading.
     pub read_at: Instant,
     /// The description.
     pub facts: F,
@@ -38,7 +38,7 @@ impl<F> Deref for Table<F> {
 }
 
 impl<F: Facts> Table<F> {
-    /// Read now.
+    /// Returns a description that was read now.
     pub fn new(version: u64, facts: F) -> Self {
         Self {
             version,
@@ -47,7 +47,7 @@ impl<F: Facts> Table<F> {
         }
     }
 
-    /// False once it is due to be read again.
+    /// True until the description should be read again.
     pub fn is_fresh(&self) -> bool {
         self.read_at.elapsed() < self.facts.fresh_for()
     }
@@ -70,24 +70,24 @@ impl<F> Default for Descriptions<F> {
 }
 
 impl<F: Facts> Descriptions<F> {
-    /// The description, however old.
+    /// Returns the description, whatever its age.
     pub fn get(&self, name: &TableName) -> Option<Arc<Table<F>>> {
         let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
         tables.get(name).cloned()
     }
 
-    /// The description, if it is not due to be read again.
+    /// Returns the description, unless it should be read again.
     pub fn fresh(&self, name: &TableName) -> Option<Arc<Table<F>>> {
         self.get(name).filter(|table| table.is_fresh())
     }
 
-    /// Forgets a version: it is read again before it is used.
+    /// Removes a version, so that the table is read before it is used again.
     pub fn forget(&self, version: u64) {
         let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
         tables.retain(|_, table| table.version != version);
     }
 
-    /// All of them, however old, by name.
+    /// Returns all descriptions by name, whatever their age.
     pub fn all(&self) -> Vec<(TableName, Arc<Table<F>>)> {
         let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
         let mut all: Vec<_> = tables.iter().map(|(n, t)| (n.clone(), t.clone())).collect();
@@ -95,8 +95,8 @@ impl<F: Facts> Descriptions<F> {
         all
     }
 
-    /// Takes in what was read; `None`: there is no such table. A description that has not changed
-    /// keeps its version.
+    /// Stores what was read; `None` if the table does not exist. An unchanged description keeps its
+    /// version.
     pub fn put(&self, name: &TableName, facts: Option<F>) -> Option<Arc<Table<F>>> {
         let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
         let Some(facts) = facts else {

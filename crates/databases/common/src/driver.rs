@@ -1,4 +1,4 @@
-//! The port of a database: which URLs are its own, and how it is opened.
+//! The port of a database: its URLs, and how it is opened.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use windrow_core::{Database, Fault, Profile};
 
 use crate::Options;
 
-/// A kind of sink: what it is called, which URLs are its own, how it is opened.
+/// A kind of database: its URLs, and how to open one.
 #[async_trait]
 pub trait Driver: Send + Sync {
-    /// The URL schemes that name it, without the colon.
+    /// Returns the URL schemes of the database, without the colon.
     fn schemes(&self) -> &'static [&'static str];
 
-    /// The form of its URLs, for help and error texts.
+    /// Returns the form of its URLs, for help and error texts.
     fn url_form(&self) -> &'static str;
 
     /// Returns the abilities and limits of the databases, for documentation: one profile for each
@@ -23,17 +23,17 @@ pub trait Driver: Send + Sync {
         &[]
     }
 
-    /// The file that a URL names and that opening it would make; `None` where there is none. Makes
-    /// nothing.
+    /// Returns the file that a URL names and that opening it would create; `None` if there is none.
+    /// Creates nothing.
     ///
     /// # Errors
-    /// The URL makes no sense, or the file can be neither opened nor made.
+    /// The URL makes no sense, or the file can neither be opened nor created.
     fn file(&self, _url: &str) -> Result<Option<PathBuf>, Fault> {
         Ok(None)
     }
 
-    /// Opens the sink that a URL names. No connection has to be made yet: a database that is away
-    /// is no error here.
+    /// Opens the database that a URL names. Need not connect yet: a database that is away is no
+    /// error here.
     ///
     /// # Errors
     /// [`windrow_core::FaultClass::Invalid`] if the URL makes no sense.

@@ -7,9 +7,9 @@ use windrow_core::{Field, Holds, Name, Value};
 
 use super::decimal;
 
-/// The kind of a column's values. Ordered by [`Kind::join`] alone: [`Kind::Text`] holds everything,
-/// [`Kind::Number`] holds [`Kind::Int`], and no other kind holds another one. A column with only
-/// NULL has no kind yet: `Option<Kind>`.
+/// The kind of a column's values. [`Kind::join`] defines the order: [`Kind::Text`] holds
+/// everything, [`Kind::Number`] holds [`Kind::Int`], and no other kind holds another one. A column
+/// with only NULL has no kind yet: `Option<Kind>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// True and false.
@@ -18,19 +18,19 @@ pub enum Kind {
     Int,
     /// Any decimal number.
     Number,
-    /// Text, and with it every other value in its own spelling.
+    /// Text, and every other value in its own spelling.
     Text,
     /// Arrays and objects.
     Json,
-    /// Binary data; a text that comes to such a column is base64.
+    /// Binary data. A text for such a column is base64.
     Bytes,
-    /// The type that a file declares or that all texts of a column have, if it is none of the other
-    /// kinds. No single row demands it.
+    /// A type that only a file declares, or that all texts of a column fit. A single row never
+    /// demands it.
     Own(Holds),
 }
 
 impl Kind {
-    /// All kinds that rows ask for.
+    /// All kinds that rows may demand.
     pub const ALL: [Self; 6] = [
         Self::Bool,
         Self::Int,
@@ -40,7 +40,7 @@ impl Kind {
         Self::Bytes,
     ];
 
-    /// The narrowest kind that holds the value; `None` for NULL, which every kind holds.
+    /// Returns the narrowest kind that holds the value; `None` for NULL, which every kind holds.
     pub fn of(value: &Value) -> Option<Self> {
         match value {
             Value::Null => None,
@@ -53,8 +53,8 @@ impl Kind {
         }
     }
 
-    /// Returns the kind of a [`Value::Number`]: whole if its spelling alone makes it no
-    /// [`Value::Int`], as that of `-0`, which databases keep as 0 in a column of whole numbers.
+    /// Returns the kind of a [`Value::Number`]: whole if only its spelling keeps it from being a
+    /// [`Value::Int`], as for `-0`, which databases store as 0 in a column of whole numbers.
     pub fn of_digits(digits: &str) -> Self {
         match digits.parse::<i64>() {
             Ok(_) => Self::Int,
@@ -62,7 +62,7 @@ impl Kind {
         }
     }
 
-    /// The same of a field, as the value that a write of it alone has.
+    /// Returns the kind of a field, as of the value that a write of the field alone would have.
     pub fn of_field(field: &Field<'_>) -> Option<Self> {
         match *field {
             Field::Null => None,
@@ -75,7 +75,7 @@ impl Kind {
         }
     }
 
-    /// The kind of what a file declares.
+    /// Returns the kind of a declared type.
     pub fn declared(holds: Holds) -> Self {
         match holds {
             Holds::Bool => Self::Bool,
@@ -87,8 +87,8 @@ impl Kind {
         }
     }
 
-    /// The narrowest kind that holds both exactly. Associative, commutative and idempotent, so the
-    /// order in which rows come does not matter.
+    /// Returns the narrowest kind that holds both exactly. Associative, commutative and idempotent,
+    /// so the order of the rows does not matter.
     #[must_use]
     pub fn join(self, other: Self) -> Self {
         match (self, other) {
@@ -103,8 +103,8 @@ impl Kind {
         self.join(other) == self
     }
 
-    /// True if a column of this kind keeps the value as it is, so that a table that Windrow made
-    /// takes it.
+    /// True if a column of this kind keeps the value unchanged, so that a table created by Windrow
+    /// accepts it.
     pub fn takes_value(self, value: &Value) -> bool {
         match value {
             Value::Null => true,
@@ -117,7 +117,7 @@ impl Kind {
         }
     }
 
-    /// The same of a field, as the value that a write of it alone has.
+    /// True if a column of this kind keeps the field unchanged, as `takes_value` for its value.
     pub fn takes_field(self, field: &Field<'_>) -> bool {
         match *field {
             Field::Null => true,
@@ -154,7 +154,7 @@ impl Kind {
         matches!(self, Self::Number | Self::Json) || self.takes_all()
     }
 
-    /// True for text, and for types that only a file declares, whose values the database judges.
+    /// True for text, and for types that only a file declares, whose values the database checks.
     fn takes_all(self) -> bool {
         matches!(self, Self::Text) || matches!(self, Self::Own(own) if !own.is_time())
     }
@@ -167,7 +167,7 @@ impl Kind {
             Self::Int => text.parse().is_ok_and(|n: i64| n.to_string() == text),
             Self::Number => is_number(text.as_bytes()),
             Self::Own(own) if own.is_time() => Holds::time(text).is_some_and(|time| {
-                // A date is midnight, and a time without a zone is in UTC; nothing is lost of them.
+                // A date means midnight, and a time without a zone is in UTC: nothing is lost.
                 matches!(
                     (own, time),
                     (Holds::Timestamp | Holds::Timestamptz, Holds::Date)
@@ -189,15 +189,15 @@ impl Kind {
     }
 }
 
-/// Texts that were seen in a column, as times.
+/// The kind of times among the texts of a column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Times {
-    /// There were none.
+    /// No texts.
     #[default]
     Nothing,
-    /// All values are these.
+    /// All values have this kind.
     All(Holds),
-    /// Something else was among them.
+    /// Other values, or several kinds.
     Mixed,
 }
 
@@ -211,30 +211,30 @@ impl Times {
     }
 }
 
-/// The facts of one column in the rows seen.
+/// The facts about one column in the rows seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeenColumn {
     /// The column.
     pub name: Name,
     /// The join of its values; `None` while all of them were NULL.
     pub kind: Option<Kind>,
-    /// True while every number seen is given back exactly by a double's shortest decimal form: for
-    /// databases that have no other exact type for decimals.
+    /// True while a double keeps the value of every number seen, for databases that have no exact
+    /// type for decimals.
     pub double: bool,
     /// The kind of time of all values, which are texts in a [`Value`].
     pub times: Times,
-    /// True for whole numbers whose column takes decimals too ([`SeenColumns::widen`]).
+    /// True if a column of whole numbers should accept decimals too ([`SeenColumns::widen`]).
     pub widened: bool,
 }
 
-/// The columns that rows named, in the order in which they first did, and what they held.
+/// The columns that rows have named, in the order in which they were first named, and their values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SeenColumns {
     columns: Vec<SeenColumn>,
 }
 
 impl SeenColumns {
-    /// Takes in one row: the values of these columns, in the same order.
+    /// Adds one row: the values of these columns, in the same order.
     pub fn see(&mut self, columns: &[Name], values: &[Value]) {
         for (place, (name, value)) in columns.iter().zip(values).enumerate() {
             let double = match value {
@@ -250,8 +250,8 @@ impl SeenColumns {
         }
     }
 
-    /// Gives columns the kind that their file declares, and those of texts that all are times the
-    /// kind of these.
+    /// Sets the kinds that a file declares. Columns whose texts are all times get the kind of these
+    /// times.
     pub fn settle(&mut self, columns: &[Name], declared: &[Option<Holds>]) {
         for seen_column in &mut self.columns {
             let place = columns.iter().position(|name| *name == seen_column.name);
@@ -264,8 +264,8 @@ impl SeenColumns {
         }
     }
 
-    /// Has columns of whole numbers take decimals too, but for those of the key. The first rows of
-    /// single writes are few: `20` is followed by `21.5`.
+    /// Lets columns of whole numbers accept decimals too, except those of the key. A table is
+    /// created for the first few writes, and `20` may be followed by `21.5`.
     pub fn widen(&mut self, key: &[Name]) {
         for seen_column in &mut self.columns {
             if seen_column.kind == Some(Kind::Int) && !key.contains(&seen_column.name) {
@@ -274,8 +274,8 @@ impl SeenColumns {
         }
     }
 
-    /// Takes in one value that is not at hand as a [`Value`]: its place in its row, its column, its
-    /// kind, whether a double gives a number back exactly, and what a text says.
+    /// Adds one value, given by its position in the row, its column, its kind, whether a double
+    /// keeps a number's value, and the text.
     pub fn note(
         &mut self,
         place: usize,
@@ -294,12 +294,12 @@ impl SeenColumns {
         }
     }
 
-    /// The columns seen, in the order in which they were first named.
+    /// Returns the columns, in the order in which they were first named.
     pub fn columns(&self) -> &[SeenColumn] {
         &self.columns
     }
 
-    /// The columns that a table lacks, in the order in which they were first named.
+    /// Returns the columns that a table lacks, in the order in which they were first named.
     pub fn missing<'s>(
         &'s self,
         is_there: impl Fn(&Name) -> bool + 's,
@@ -309,7 +309,7 @@ impl SeenColumns {
             .filter(move |seen| !is_there(&seen.name))
     }
 
-    /// The entry of a column, most often at the same place as in the row before.
+    /// Returns the entry of a column, which is usually at the same position as in the row before.
     fn seen_column(&mut self, place: usize, name: &Name) -> &mut SeenColumn {
         let at = match self.columns.get(place) {
             Some(seen_column) if seen_column.name == *name => Some(place),

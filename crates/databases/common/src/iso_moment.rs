@@ -1,7 +1,8 @@
-//! Reads dates and times in ISO 8601. Pure.
+//! Parses dates and times in ISO 8601. Pure.
 //!
-//! Only texts that servers read alike are read: years of four digits, days that exist, up to six
-//! digits of a second's fraction, zones of up to 14 hours. All others are left to the server.
+//! Accepts only texts that all servers read the same way: years of four digits, existing days, at
+//! most six digits of a second's fraction, zones of up to 14 hours. All others are left to the
+//! server.
 
 use windrow_core::calendar::day_number;
 
@@ -22,7 +23,7 @@ pub struct IsoMoment {
 }
 
 impl IsoMoment {
-    /// Reads a date with or without time of day and zone.
+    /// Parses a date with or without time of day and zone.
     pub fn read(text: &str) -> Option<Self> {
         let mut left = text.as_bytes();
         let days = take_date(&mut left)?;
@@ -36,7 +37,7 @@ impl IsoMoment {
         left.is_empty().then_some(Self { days, micros, zone })
     }
 
-    /// Returns the microseconds since 1970-01-01 00:00, without regard to the zone.
+    /// Returns the microseconds since 1970-01-01 00:00, ignoring the zone.
     pub fn local(self) -> i64 {
         self.days * MICROS_OF_DAY + self.micros
     }
@@ -48,14 +49,14 @@ impl IsoMoment {
     }
 }
 
-/// Reads a date alone: days since 1970-01-01.
+/// Parses a date alone, as days since 1970-01-01.
 pub fn read_date(text: &str) -> Option<i64> {
     let mut left = text.as_bytes();
     let days = take_date(&mut left)?;
     left.is_empty().then_some(days)
 }
 
-/// Reads a time of day without a zone: microseconds since midnight.
+/// Parses a time of day without a zone, as microseconds since midnight.
 pub fn read_time(text: &str) -> Option<i64> {
     let mut left = text.as_bytes();
     let micros = take_time(&mut left)?;
@@ -91,7 +92,7 @@ fn take_time(left: &mut &[u8]) -> Option<i64> {
     (hour < 24 && minute < 60).then_some((hour * 60 + minute) * 60 * MICROS_OF_SECOND + micros)
 }
 
-/// Reads one to six digits after the point, as microseconds.
+/// Parses one to six digits after the point, as microseconds.
 fn take_fraction(left: &mut &[u8]) -> Option<i64> {
     let count = left.iter().take_while(|b| b.is_ascii_digit()).count();
     if !(1..=6).contains(&count) {
@@ -102,7 +103,7 @@ fn take_fraction(left: &mut &[u8]) -> Option<i64> {
     Some(digits * 10_i64.pow(missing))
 }
 
-/// Reads `Z`, `+HH`, `+HHMM`, `+HH:MM`, or nothing. The outer `None` is for all other texts.
+/// Parses `Z`, `+HH`, `+HHMM`, `+HH:MM`, or nothing. The outer `None` is for all other texts.
 fn take_zone(left: &mut &[u8]) -> Option<Option<i64>> {
     if left.is_empty() {
         return Some(None);

@@ -1,20 +1,20 @@
-//! Code that the databases have in common.
+//! Code shared by the databases.
 //!
 //! | module | content |
 //! | --- | --- |
 //! | [`driver`] | the port: the URLs of a database, and how it is opened |
-//! | [`options`] | what a user may set of a database |
+//! | [`options`] | the settings of a database |
 //! | [`quote`] | identifiers in SQL |
 //! | [`plan`] | the order in which the writes of a batch become statements |
-//! | [`sources`] | which units of a batch come from one client |
+//! | [`sources`] | the units of a batch that come from one client |
 //! | [`described`] | descriptions of tables that executors share |
 //! | [`question`] | the connection for questions about statements |
 //! | [`named_key`] | keys that a write names by their columns |
 //! | [`shape_faults`] | faults of shapes and rows that do not fit their tables |
-//! | [`infer`], [`new_table`], [`demand`] | tables and columns that are made from rows |
+//! | [`infer`], [`new_table`], [`demand`] | tables and columns that are created from rows |
 //! | [`binary`], [`decimal`], [`iso_moment`], [`truth`] | values as texts |
 //! | [`moved`] | texts and faults of moves |
-//! | [`web`] | HTTP, for the databases that speak it |
+//! | [`web`] | HTTP, for databases that speak it |
 
 pub mod binary;
 pub mod decimal;

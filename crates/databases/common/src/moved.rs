@@ -1,9 +1,9 @@
-//! Texts and faults of moves that all databases share.
+//! Texts and faults of moves, shared by all databases.
 
 use windrow_core::{Fault, FaultClass, TableName};
 
-/// Appends ` WHERE (filter)`, the operator's condition. A line break ends a comment that may stand
-/// in it.
+/// Appends ` WHERE (filter)`, the operator's condition. A line break ends a comment that it may
+/// contain.
 pub fn push_filter(sql: &mut String, filter: Option<&str>) {
     if let Some(filter) = filter {
         sql.push_str(" WHERE (");

@@ -1,30 +1,30 @@
-//! Keys that a write names by their columns: an update, a delete or a read concerns one row at
-//! most, so such a key must include a unique key of the table.
+//! Keys that a write names by their columns. An update, a delete or a read concerns at most one
+//! row, so its key must include a unique key of the table.
 
 use windrow_core::moves::is_own;
 use windrow_core::{Fault, FaultClass, Key, Name, Shape, TableName};
 
-/// The code of a key that the table does not have: PostgreSQL's own for `ON CONFLICT`.
+/// SQLSTATE of a key that the table does not have, as PostgreSQL reports it for `ON CONFLICT`.
 pub const NO_SUCH_KEY: &str = "42P10";
 
-/// A table's columns and its unique keys over whole columns, of which none is partial.
+/// A table's columns and its unique keys over whole columns, without partial ones.
 pub trait UniqueKeys {
-    /// Returns the place of a column; `None` if the table has no such column.
+    /// Returns the position of a column; `None` if the table has no such column.
     fn place(&self, name: &Name) -> Option<usize>;
 
-    /// Returns the name of the column at a place.
+    /// Returns the name of the column at a position.
     fn column(&self, place: usize) -> Option<&Name>;
 
-    /// Returns the places of each unique key's columns; `None` if the database does not list the
+    /// Returns the positions of each unique key's columns; `None` if the database does not list the
     /// keys (a view).
     fn unique_keys(&self) -> Option<Vec<&[usize]>>;
 
-    /// Checks that the key of an update, delete or read names one row at most. Tables of Windrow's
-    /// own, which no client can name, are left out: a move takes out all markers of a batch by one
+    /// Checks that the key of an update, delete or read names at most one row. Windrow's own
+    /// tables, which no client can name, are exempt: a move deletes all markers of a batch by one
     /// write.
     ///
     /// # Errors
-    /// 42P10 if several rows may have that key. A column that is not there is no error here.
+    /// 42P10 if several rows may have that key. A missing column is no error here.
     fn check_named_key(&self, shape: &Shape) -> Result<(), Fault> {
         let Key::Columns(named) = &shape.key else {
             return Ok(());
@@ -49,7 +49,7 @@ pub trait UniqueKeys {
         }
     }
 
-    /// Returns the refusal of a named key. `why`: a clause whose subject is that key.
+    /// Returns the fault of a named key. `why`: a clause whose subject is that key.
     fn no_such_key(&self, table: &TableName, named: &[Name], why: &str) -> Fault {
         let keys = self.unique_keys().unwrap_or_default();
         let names = |key: &&[usize]| list(key.iter().filter_map(|place| self.column(*place)));

@@ -5,24 +5,24 @@ use windrow_core::{Key, Name, Op, Shape, Value};
 use super::infer::SeenColumns;
 use super::quote::{push_ident, push_idents};
 
-/// A column that every row has and that nobody named as the key.
+/// The column that becomes the primary key if every row has it and no write names another key.
 const ID: &str = "id";
 
 /// The facts of the writes to one table.
 #[derive(Clone, Debug, Default)]
 pub struct NewTable {
-    /// Columns that identify the rows, if a write names them.
+    /// The columns of the key, if a write names them.
     key: Option<Vec<Name>>,
-    /// An `id` that was NULL or not given cannot be a key.
+    /// True if an `id` was NULL or missing, so that it cannot be the key.
     lacks_id: bool,
-    /// A new row is to be written: only then a table is made.
+    /// True if a write inserts a row: only then is a table created.
     inserts: bool,
-    /// The column for the moment of each row, if one is asked for.
+    /// The column for the time at which a row arrives, if one is configured.
     pub received_at: Option<Name>,
 }
 
 impl NewTable {
-    /// Takes in one write.
+    /// Adds one write.
     pub fn see(&mut self, shape: &Shape, row: &[Value]) {
         if shape.op != Op::Insert {
             return;
@@ -36,12 +36,13 @@ impl NewTable {
         self.lacks_id |= value.is_none_or(Value::is_null);
     }
 
-    /// True if the table is to be made, should it not be there.
+    /// True if the table should be created if it does not exist.
     pub fn is_wanted(&self) -> bool {
         self.inserts
     }
 
-    /// The primary key: what a write names, or else a column `id` that every row has.
+    /// Returns the primary key: the one that a write names, or else a column `id` that every row
+    /// has.
     pub fn primary(&self, seen_columns: &SeenColumns) -> Vec<Name> {
         let columns = seen_columns.columns();
         let has = |name: &Name| columns.iter().any(|s| s.name == *name && s.kind.is_some());
@@ -50,8 +51,8 @@ impl NewTable {
         if key.iter().all(has) { key } else { Vec::new() }
     }
 
-    /// Returns the column for the moment of each row, if one is asked for and the rows have none of
-    /// that name.
+    /// Returns the column for the time of arrival, if one is configured and the rows have no column
+    /// of that name.
     pub fn moment_column(&self, seen_columns: &SeenColumns) -> Option<&Name> {
         let wanted = self.received_at.as_ref();
         let has = |name: &Name| {
@@ -63,8 +64,8 @@ impl NewTable {
         wanted.filter(|name| !has(name))
     }
 
-    /// Appends the end of a CREATE TABLE that quotes names as PostgreSQL does: the column for the
-    /// moment of each row, of this type, and the primary key.
+    /// Appends the end of a CREATE TABLE, with names quoted as PostgreSQL does: the column for the
+    /// time of arrival, of this type, and the primary key.
     pub fn push_end(&self, sql: &mut String, seen_columns: &SeenColumns, moment_type: &str) {
         if let Some(moment) = self.moment_column(seen_columns) {
             sql.push_str(", ");

@@ -1,41 +1,41 @@
-//! The settings of a sink.
+//! The settings of a database.
 
 use std::time::Duration;
 
 use windrow_core::Name;
 
-/// Settings of a sink. The defaults need no change.
+/// The settings of a database. The defaults need no change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// True if a missing table is created from the first row that names it, and gets
-    /// columns as later rows bring them. The type of a column that is there never changes.
+    /// True if a missing table is created from the first row that names it, and extended by the
+    /// columns that later rows have. The type of an existing column never changes.
     pub create_tables: bool,
-    /// With `create_tables`: tables that Windrow did not make get columns too.
+    /// True if, with `create_tables`, tables that Windrow did not create are extended too.
     pub extend_tables: bool,
-    /// With `create_tables`: the column of a new table with the moment at which the database got
-    /// the row, unless the first rows have a column of that name; `None` for no such column.
+    /// With `create_tables`, the column of a new table for the time at which the database got the
+    /// row, unless the first rows have a column of that name; `None` for no such column.
     pub received_at: Option<Name>,
-    /// The longest wait of a write in a batch for a lock of another session. Then the write goes on
-    /// alone, on a connection of its own. PostgreSQL's batches wait for a fifth of this time if
-    /// they met locks lately.
+    /// The longest wait of a write in a batch for another session's lock. After that the write goes
+    /// on by itself, on a connection of its own. PostgreSQL's batches wait for a fifth of this time
+    /// if they have recently met locks.
     pub lock_wait: Duration,
     /// The longest time for opening a connection.
     pub connect_timeout: Duration,
-    /// PostgreSQL only: functions, as `schema.name`, that look at nothing but their arguments or
-    /// the row of their trigger and leave nothing behind. Writes that run them are joined
-    /// though nothing is proven of them.
+    /// For PostgreSQL only: functions, as `schema.name`, that depend only on their arguments or the
+    /// row of their trigger and have no lasting effects. Writes that run them are joined, although
+    /// nothing is proven about them.
     pub trusted_functions: Vec<String>,
-    /// PostgreSQL only: sessions keep the TimeZone and the DateStyle that psql's would have, by
-    /// libpq's environment, the URL, the role or the database. Without it they are UTC and
-    /// ISO, whatever is set there.
+    /// For PostgreSQL only: true if sessions keep the TimeZone and the DateStyle that psql's would
+    /// have, by libpq's environment, the URL, the role or the database. Otherwise they are UTC and
+    /// ISO, whatever is configured there.
     pub own_times: bool,
-    /// Values that are given for columns which the database counts up are kept: PostgreSQL takes
-    /// them for a column GENERATED ALWAYS AS IDENTITY too, and in MySQL a zero stays a zero.
+    /// True if values given for generated columns are kept: PostgreSQL then accepts them for a
+    /// column GENERATED ALWAYS AS IDENTITY too, and in MySQL a zero stays a zero.
     pub given_numbers: bool,
-    /// SQLite only: a name means the table that is spelled so. Otherwise it means the one that
-    /// differs at most in the case of its letters, of which there is only one.
+    /// For SQLite only: true if a name means the table of exactly this spelling. Otherwise case is
+    /// ignored if that makes the name unambiguous.
     pub exact_names: bool,
-    /// SQLite only: how often the file is synced.
+    /// For SQLite only: how often the file is synced.
     pub synchronous: Synchronous,
 }
 
@@ -59,10 +59,10 @@ impl Default for Options {
 /// SQLite's `PRAGMA synchronous` (<https://sqlite.org/pragma.html#pragma_synchronous>).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Synchronous {
-    /// Every commit is on disk before it is answered: survives power loss.
+    /// Every commit is on the disk before it is answered, and survives a power loss.
     #[default]
     Full,
-    /// In WAL mode commits may be lost at power loss, the file stays consistent.
+    /// In WAL mode, commits may be lost at a power loss; the file stays consistent.
     Normal,
     /// Nothing is synced.
     Off,

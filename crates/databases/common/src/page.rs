@@ -1,22 +1,22 @@
-//! The SQL of a page of rows ([`RowPage`]), for the databases that quote and number it their way.
+//! The SQL of a page of rows ([`RowPage`]), for the databases' different quotes and placeholders.
 
 use windrow_core::{Name, RowPage, RowTest, Value};
 
-/// The way in which a database writes a page's SQL.
+/// A database's style for the SQL of a page.
 #[derive(Clone, Copy, Debug)]
 pub struct PageStyle {
     /// Appends a quoted identifier.
     pub push_ident: fn(&mut String, &str),
     /// True if placeholders are `$1`, `$2`; false if each is `?`.
     pub is_numbered: bool,
-    /// True if the database uses an index to compare row values: `(a, b) > (1, 2)`.
+    /// True if the database can use an index to compare row values: `(a, b) > (1, 2)`.
     pub compares_rows: bool,
 }
 
-/// The SQL of a page after its table's name, with the values of the placeholders in their order.
+/// The SQL of a page after its table's name, and the values of its placeholders in their order.
 #[derive(Debug)]
 pub struct PageSql<'p> {
-    /// WHERE, ORDER BY and LIMIT, with a blank before each.
+    /// The WHERE, ORDER BY and LIMIT clauses, each with a blank before it.
     pub text: String,
     /// The values, each with the column that it is compared with.
     pub values: Vec<(&'p Name, &'p Value)>,
@@ -93,7 +93,7 @@ impl<'p> PageSql<'p> {
         self.text.push(')');
     }
 
-    /// Compares the columns one by one: the first that differs decides.
+    /// Appends a comparison of the columns one by one: the first that differs decides.
     fn columns_compared(&mut self, order: &'p [Name], end: &'p [Value], sign: &str) {
         self.text.push('(');
         for last in (0..order.len()).rev() {

@@ -1,41 +1,41 @@
-//! In which statements a batch goes out: which writes become one statement, and in which order the
-//! statements run.
+//! Plans the statements of a batch: which writes become one statement, and the order of the
+//! statements.
 //!
-//! Pure: what the writes touch in, steps out. The rules, which the tests check on random batches:
+//! Pure: takes what the writes touch, and returns steps. The rules, which the tests check on random
+//! batches:
 //!
 //! - Two writes that touch the same row run in the order of the batch, never in one statement (two
 //!   reads may).
-//! - The units of one source run in their order: no step of theirs comes before the one of an
-//!   earlier unit. They are in one statement only where all between them are in it too. Writes of
-//!   one table that are [`Item::free`] may change places among each other.
-//! - The writes of one unit, which are seen by nobody before all of them are done, keep their order
-//!   in the same way, but for inserts of different tables whose rows nothing joins
-//!   ([`Item::bonds`]): these may change places too. What is no such insert keeps its place.
+//! - The units of one source run in their order: no step of a unit comes before one of an earlier
+//!   unit. Units are in one statement only if all between them are in it too. Writes of one table
+//!   that are [`Item::free`] may change places with each other.
+//! - The writes of one unit keep their order in the same way, except inserts into different tables
+//!   whose rows cannot refer to each other ([`Item::bonds`]): these may change places too, because
+//!   no other session sees any of them before all are done.
 //! - A write with a [`Fence`] keeps its place among all the writes of other groups that the fence
-//!   is for.
-//! - All else is free: units that wait together were asked for concurrently, so writes of different
-//!   rows may change places, and a group whose writes are scattered over the batch still becomes
-//!   one statement.
+//!   concerns.
+//! - All else is free. Units that wait at the same time were requested concurrently, so writes of
+//!   different rows may change places, and a group whose writes are scattered over the batch still
+//!   becomes one statement.
 
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use smallvec::SmallVec;
 
-/// The rows that a write may disturb besides those whose keys it names.
+/// The rows that a write may affect besides those whose keys it names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fence {
-    /// Nothing.
+    /// No other rows.
     #[default]
     None,
-    /// Other rows of its table: a key that is not known, or a second unique key that it frees or
-    /// takes.
+    /// Other rows of its table: its key is not known, or it frees or takes a second unique key.
     Table,
-    /// Rows of other tables too: a delete that cascades.
+    /// Rows of other tables too, as a delete that cascades.
     All,
 }
 
-/// The foreign keys that may join the rows of a table with rows of other tables, as far as known.
+/// The foreign keys between the rows of a table and those of other tables, if they are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bonds {
     /// Rows may refer to others, and others to them.
@@ -44,7 +44,7 @@ pub enum Bonds {
     Refers,
     /// Others may refer to its rows, which refer to none.
     Referred,
-    /// Neither of it.
+    /// Neither.
     Neither,
 }
 
@@ -57,40 +57,40 @@ impl Bonds {
     }
 }
 
-/// One write, as far as order is concerned.
+/// The properties of a write that decide its place in the order.
 #[derive(Clone, Copy, Debug)]
 pub struct Item<'a> {
     /// Writes of one group may become one statement. Numbered from 0, without large gaps.
     pub group: u32,
-    /// The unit that it belongs to; a unit's items follow each other.
+    /// The unit of the write; a unit's items are consecutive.
     pub unit: u32,
     /// The write's source, if another unit of the batch has the same source. Numbered from 0,
     /// without large gaps.
     pub source: Option<u32>,
     /// The write's table. Numbered from 0, without large gaps.
     pub table: u32,
-    /// Hashes of the rows that it touches, different for rows of different tables. A collision
-    /// costs a statement, nothing else.
+    /// Hashes of the rows that the write touches; rows of different tables have different ones. A
+    /// collision only costs a statement.
     pub keys: &'a [u64],
     /// True if the write only reads.
     pub reads: bool,
-    /// The other rows that the write may disturb.
+    /// The other rows that the write may affect.
     pub fence: Fence,
-    /// Within a transaction nobody can tell whether it came before or after others of its table
-    /// that are free too, but for those that touch the same rows.
+    /// True if no client can observe whether the write came before or after other free writes of
+    /// its table in the same transaction, unless they touch the same rows.
     pub free: bool,
-    /// For an insert that nothing but foreign keys joins with what other tables hold: which these
-    /// may be. `None`: it keeps its place in its unit.
+    /// For an insert that other tables can only notice through foreign keys: those foreign keys.
+    /// `None` if the write keeps its place in its unit.
     pub bonds: Option<Bonds>,
 }
 
-/// The group of writes of one shape. `sets`: they may become one statement with their like; the
+/// Returns the group of writes of one shape. `sets`: true if they may become one statement; the
 /// others of the shape have a group of their own.
 pub fn group_of(shape: u32, sets: bool) -> u32 {
     shape * 2 + u32::from(!sets)
 }
 
-/// The shape of a group whose writes may become one statement.
+/// Returns the shape of a group whose writes may become one statement.
 pub fn shape_of(group: u32) -> Option<u32> {
     group.is_multiple_of(2).then_some(group / 2)
 }
@@ -100,11 +100,11 @@ pub fn shape_of(group: u32) -> Option<u32> {
 pub struct Step {
     /// The group.
     pub group: u32,
-    /// Places in the batch, ascending.
+    /// Positions in the batch, ascending.
     pub items: Vec<u32>,
 }
 
-/// Forms steps greedily: a write joins the first step of its group that comes late enough, or opens
+/// Forms steps greedily: a write joins the first step of its group that is late enough, or opens
 /// one at the end.
 pub fn plan<'a>(items: impl IntoIterator<Item = Item<'a>>) -> Vec<Step> {
     let mut planner = Planner::default();
@@ -114,8 +114,8 @@ pub fn plan<'a>(items: impl IntoIterator<Item = Item<'a>>) -> Vec<Step> {
     planner.steps
 }
 
-/// One more than the last step of its kind: the first step that a follower may use. 0: there is
-/// none yet.
+/// One more than the last step of some kind, which is the first step that a later write may use; 0
+/// if there is no such step.
 type Next = u32;
 
 #[derive(Clone, Copy, Default)]
@@ -124,7 +124,7 @@ struct Row {
     after_all: Next,
 }
 
-/// The reach of a group's writes within a table, or within the whole batch.
+/// The steps of a group within a table, or within the whole batch.
 #[derive(Clone, Copy)]
 struct Reach {
     group: u32,
@@ -144,7 +144,7 @@ struct Planner {
     sources: Vec<Course>,
 }
 
-/// The progress of a unit.
+/// The steps of a unit so far.
 #[derive(Default)]
 struct Within {
     unit: Option<u32>,
@@ -152,7 +152,7 @@ struct Within {
     kinds: SmallVec<[(ShapeKind, u32); 4]>,
 }
 
-/// The common property of a unit's writes that may change places with the same other writes.
+/// The properties of a write that decide with which other writes of its unit it may change places.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct ShapeKind {
     table: u32,
@@ -180,7 +180,7 @@ impl ShapeKind {
 }
 
 impl Within {
-    /// The first step that the next write may use.
+    /// Returns the first step that the next write may use.
     fn earliest(&self, item: &Item<'_>) -> u32 {
         if self.unit != Some(item.unit) {
             return 0;
@@ -205,17 +205,17 @@ impl Within {
     }
 }
 
-/// The progress of a source.
+/// The steps of a source so far.
 #[derive(Default)]
 struct Course {
     /// The last step of its writes that are not free.
     firm: u32,
-    /// The progress of the other writes, by table.
+    /// The last step of the other writes, by table.
     free: SmallVec<[(u32, u32); 2]>,
 }
 
 impl Course {
-    /// The first step that its next write may use.
+    /// Returns the first step that the source's next write may use.
     fn earliest(&self, item: &Item<'_>) -> u32 {
         let others = self.free.iter();
         let behind = others.filter(|(table, _)| !item.free || *table != item.table);
@@ -244,7 +244,7 @@ impl Planner {
         self.note(item, step);
     }
 
-    /// The first step that the order allows.
+    /// Returns the first step that the order allows.
     fn earliest(&self, item: &Item<'_>) -> u32 {
         let mut earliest = self.unit.earliest(item);
         if let Some(course) = item.source.and_then(|s| self.sources.get(s as usize)) {
@@ -264,7 +264,7 @@ impl Planner {
         earliest.max(behind(&self.whole, item.group, item.fence == Fence::All))
     }
 
-    /// The step that the item joins, opened where there is none.
+    /// Returns the step that the item joins. Opens one if needed.
     fn step_for(&mut self, item: &Item<'_>, earliest: u32) -> u32 {
         let mine = slot(&mut self.steps_of, item.group);
         let late_enough = mine.partition_point(|step| *step < earliest);
@@ -299,7 +299,7 @@ impl Planner {
     }
 }
 
-/// Returns the place that the reaches of other groups demand.
+/// Returns the first step that the writes of other groups allow.
 fn behind(reaches: &[Reach], group: u32, fenced: bool) -> Next {
     let others = reaches.iter().filter(|reach| reach.group != group);
     let demands = others.map(|reach| {
@@ -327,7 +327,7 @@ fn reach(reaches: &mut Vec<Reach>, group: u32, next: Next, fenced: bool) {
     }
 }
 
-/// The entry of a number; the list grows to it.
+/// Returns the entry of a number. Extends the list if needed.
 fn slot<T: Default>(list: &mut Vec<T>, number: u32) -> &mut T {
     let number = number as usize;
     if list.len() <= number {

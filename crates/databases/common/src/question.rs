@@ -1,5 +1,5 @@
-//! The connection on which a sink asks questions about statements. It is closed once it has been
-//! idle for a while.
+//! The connection on which a sink asks the database about statements. It is closed after some idle
+//! time.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 /// The idle time after which the connection is closed.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// Ends a connection.
+/// Closes a connection.
 pub type CloseConnection<C> = fn(C) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// The connection for questions. One question is asked at a time.
@@ -25,7 +25,7 @@ pub struct QuestionConnection<C> {
 struct KeptConnection<C> {
     connection: Option<C>,
     used: Instant,
-    /// True if a task waits to close the idle connection.
+    /// True if a task is waiting to close the idle connection.
     is_watched: bool,
 }
 
@@ -36,7 +36,7 @@ pub struct QuestionTurn<'q, C> {
 }
 
 impl<C: Send + 'static> QuestionConnection<C> {
-    /// Begins without a connection. `close`: ends one.
+    /// Begins without a connection. `close` closes one.
     pub fn new(close: CloseConnection<C>) -> Self {
         let kept = KeptConnection {
             connection: None,
@@ -58,7 +58,7 @@ impl<C: Send + 'static> QuestionConnection<C> {
         }
     }
 
-    /// Waits until no other question is asked. Cancel safe.
+    /// Waits until no other question is being asked. Cancel safe.
     pub async fn turn(&self) -> QuestionTurn<'_, C> {
         QuestionTurn {
             of: self,
@@ -68,13 +68,12 @@ impl<C: Send + 'static> QuestionConnection<C> {
 }
 
 impl<C: Send + 'static> QuestionTurn<'_, C> {
-    /// Takes the connection, if there is one. If the caller is dropped before it puts the
-    /// connection back, the connection is dropped too.
+    /// Takes the connection, if there is one. It is dropped unless the caller puts it back.
     pub fn take(&mut self) -> Option<C> {
         self.kept.connection.take()
     }
 
-    /// Puts a connection back for the next question.
+    /// Returns a connection for the next question.
     pub fn put_back(mut self, connection: C) {
         self.kept.connection = Some(connection);
         self.kept.used = Instant::now();

@@ -1,4 +1,4 @@
-//! The one place where a name becomes an SQL identifier.
+//! Quotes names as SQL identifiers. No other code does that.
 
 use windrow_core::TableName;
 
@@ -6,8 +6,8 @@ macro_rules! quoting {
     ($quote:literal) => {
         /// Appends `name` as an identifier.
         ///
-        /// A quote inside the name is doubled, so no name can end the identifier. NUL never gets
-        /// here ([`TableName::parse`] refuses it).
+        /// A quote in the name is doubled, so no name can end the identifier. [`TableName::parse`]
+        /// refuses names with NUL.
         pub fn push_ident(sql: &mut String, name: &str) {
             sql.push($quote);
             for c in name.chars() {
@@ -19,7 +19,7 @@ macro_rules! quoting {
             sql.push($quote);
         }
 
-        /// Appends a table with its schema, where it has one.
+        /// Appends a table with its schema, if it has one.
         pub fn push_table(sql: &mut String, table: &TableName) {
             if let Some(schema) = &table.schema {
                 push_ident(sql, schema);
@@ -43,7 +43,7 @@ macro_rules! quoting {
 // Standard double quotes: PostgreSQL, CockroachDB, SQLite, CrateDB.
 quoting!('"');
 
-/// The same in backticks: MySQL and MariaDB, whatever their `sql_mode`.
+/// The functions with backticks, for MySQL and MariaDB, whatever their `sql_mode`.
 pub mod backtick {
     use windrow_core::TableName;
 

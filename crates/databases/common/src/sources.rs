@@ -1,5 +1,5 @@
-//! Which units of a batch are of one source: they were not asked for concurrently, so the later one
-//! may rely on the earlier one.
+//! The units of a batch that have the same source: they were not requested concurrently, so a later
+//! one may depend on an earlier one.
 
 use std::collections::HashMap;
 
@@ -9,18 +9,17 @@ use windrow_core::{SourceId, Unit};
 /// The sources that have several units in a batch.
 #[derive(Debug, Default)]
 pub struct Sources {
-    /// The number of each unit's source, without gaps; empty where each unit has a source of its
-    /// own.
+    /// The number of each unit's source, without gaps; empty if no two units have the same source.
     numbers: Vec<u32>,
 }
 
-/// In the place of a number: nobody else in the batch is of this unit's source.
+/// The number of a source that has only one unit in the batch.
 const OWN: u32 = u32::MAX;
 
 impl Sources {
     /// Numbers the sources of a batch.
     pub fn of(units: &[Unit]) -> Self {
-        // Nearly always all are different, which is quicker seen than they are counted.
+        // Nearly always all are different, and checking that is faster than numbering them.
         let mut all: Vec<SourceId> = units.iter().map(Unit::source).collect();
         all.sort_unstable();
         let same = |pair: &[SourceId]| matches!(pair, [a, b] if a == b && *a != SourceId::OWN);
@@ -38,18 +37,18 @@ impl Sources {
         }
     }
 
-    /// True if any source has several units.
+    /// True if a source has several units.
     pub fn any(&self) -> bool {
         !self.numbers.is_empty()
     }
 
-    /// The number of the unit's source; `None`: no other unit is of it.
+    /// Returns the number of the unit's source; `None` if no other unit has that source.
     pub fn of_unit(&self, unit: u32) -> Option<u32> {
         let number = self.numbers.get(unit as usize).copied();
         number.filter(|number| *number != OWN)
     }
 
-    /// The units behind this one that are of its source.
+    /// Returns the later units of the same source.
     pub fn followers(&self, unit: u32) -> impl Iterator<Item = u32> {
         let source = self.of_unit(unit);
         let behind = (0_u32..).zip(&self.numbers).skip(unit as usize + 1);

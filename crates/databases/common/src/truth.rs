@@ -1,7 +1,7 @@
 //! Words for true and false.
 
-/// Reads the words for true and false that files of CSV have, and PostgreSQL's letters for them.
-/// SQLite, MySQL and MariaDB know them only as words of SQL, and not as texts for a BOOLEAN.
+/// Parses the words for true and false that CSV files have, and PostgreSQL's letters for them.
+/// SQLite, MySQL and MariaDB know the words only in SQL, not as texts for a BOOLEAN.
 pub fn truth(text: &str) -> Option<bool> {
     let is = |word: &str| text.eq_ignore_ascii_case(word);
     match () {

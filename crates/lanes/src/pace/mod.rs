@@ -12,20 +12,21 @@
 //!
 //! - It starts with one flight and small batches, and climbs in steps. It learns only while the
 //!   database is the limit: while most rows have waited for a flight to end. Otherwise rows per
-//! second only say what clients ask for.
-//! - It tries one change at a time, and compares **in turns**: some landings with the setting that
-//!   holds, some with the candidate, the first again, and so on. So a database that becomes slower
-//! or stalls in between does not make one side look better than the other. It goes on until the
-//! difference stands out from the noise.
+//!   second only show what clients ask for.
+//! - It tries one change at a time, and compares **in turns**: some landings with the base setting,
+//!   some with the candidate, some with the base again, and so on. So a database that slows down or
+//!   stalls meanwhile does not favour one side. It goes on until the difference stands out from the
+//!   noise.
 //! - **Hysteresis**: to go up, rows per second must rise by some percent, over several turns; to go
-//!   down, they must not fall. Between the two nothing changes, so noise does not make it wander.
-//! - **Fewer flights** cost the database less for the same rows: they need not be proven to be as
-//!   good, only not be seen to be worse. They are also tried where nothing waits because each
-//! client   has a flight of its own: so few clients do not keep the flights of many.
-//! - **Pauses of all clients** say nothing: what was being measured is thrown away.
-//! - **Rarely**: a change that did not pay is tried again after a pause that doubles each time; all
-//!   pauses end when the time per row changes by half or more, and by more than the noise, for then
-//! the database (or the load) is another one.
+//!   down, they must not fall. Between the two nothing changes, so noise does not change the
+//!   setting.
+//! - **Fewer flights** cost the database less for the same rows: they need not be proven as good,
+//!   only not be seen to be worse. They are also tried if nothing waits because each client has a
+//!   flight of its own, so that few clients do not keep the flights of many.
+//! - **Pauses of all clients** show nothing: the current measurement is discarded.
+//! - **Rarely**: a change that did not pay is tried again after a pause that doubles each time. All
+//!   pauses end when the time per row changes by half or more, and by more than the noise, because
+//!   then the database or the load has changed.
 
 mod direction;
 mod gather;

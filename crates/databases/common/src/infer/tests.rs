@@ -52,7 +52,7 @@ proptest! {
             backwards.see(&columns, &[a.clone(), b.clone()]);
         }
         prop_assert_eq!(&seen_columns, &backwards);
-        // A table made for these rows takes them all, times included.
+        // A table that is created for these rows accepts them all, times included.
         let mut settled = seen_columns.clone();
         settled.settle(&[], &[]);
         for (a, b) in &rows {

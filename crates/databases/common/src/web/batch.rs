@@ -1,4 +1,4 @@
-//! A batch without transactions: one write a unit, and the steps in which the writes go out.
+//! A batch without transactions: units of one write each, and the steps in which they are sent.
 
 use smallvec::smallvec;
 use windrow_core::{
@@ -9,21 +9,21 @@ use super::client::Loss;
 use crate::plan::{Fence, Item, plan};
 use crate::sources::Sources;
 
-/// Ends a batch before all of its writes were sent: those without a verdict were not.
+/// Ends a batch early: writes without a verdict were not sent.
 #[derive(Debug)]
 pub struct Stop(pub Fault);
 
-/// Writes that go out in one request.
+/// Writes that are sent in one request.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// Their places in the batch.
+    /// Their positions in the batch.
     pub items: Vec<usize>,
     /// True if a failure has separated them from others.
     pub is_isolated: bool,
 }
 
 impl Part {
-    /// Returns both halves, isolated. The first half comes last, as a stack of parts needs them.
+    /// Returns both halves, isolated. The first half comes last, because parts are kept on a stack.
     pub fn halves(mut self) -> [Self; 2] {
         let second = self.items.split_off(self.items.len() / 2);
         [second, self.items].map(|items| Self {
@@ -38,15 +38,16 @@ impl Part {
 pub struct Batch<'a> {
     units: &'a [Unit],
     sources: Sources,
-    /// Sources with a write that is to run again.
+    /// Sources of writes that are to run again.
     held: Vec<u32>,
     verdicts: Vec<Option<Verdict>>,
-    /// The cost of the batch until now.
+    /// The cost of the batch so far.
     pub tally: Tally,
 }
 
 impl<'a> Batch<'a> {
-    /// Refuses units that need a transaction. `database` is the name in the message.
+    /// Returns a batch in which units that need a transaction are refused. `database` is the name
+    /// in the message.
     pub fn new(units: &'a [Unit], database: &str) -> Self {
         let verdict = |unit: &Unit| match unit.writes() {
             [] => Some(Verdict::Final(Ok(Dones::new()))),
@@ -70,7 +71,7 @@ impl<'a> Batch<'a> {
         self.units.len() == 1
     }
 
-    /// The writes that have no verdict yet, with their places.
+    /// Returns the writes that have no verdict yet, with their positions.
     pub fn pending(&self) -> impl Iterator<Item = (usize, &'a Write)> {
         let units = self.units.iter().zip(&self.verdicts).enumerate();
         units.filter_map(|(at, (unit, verdict))| match verdict {
@@ -79,24 +80,24 @@ impl<'a> Batch<'a> {
         })
     }
 
-    /// The write at a place.
+    /// Returns the write at a position.
     pub fn write(&self, at: usize) -> Option<&'a Write> {
         self.units.get(at)?.writes().first()
     }
 
-    /// The write succeeded.
+    /// Records a success.
     pub fn done(&mut self, at: usize, rung: Rung, done: WriteDone) {
         self.conclude(at, Verdict::Final(Ok(smallvec![done])));
         self.tally.add(rung, 1);
     }
 
-    /// The write failed.
+    /// Records a failure.
     pub fn fail(&mut self, at: usize, rung: Rung, fault: Fault) {
         self.conclude(at, failed(fault));
         self.tally.add(rung, 1);
     }
 
-    /// The write gets its verdict.
+    /// Records a verdict.
     pub fn conclude(&mut self, at: usize, verdict: Verdict) {
         if matches!(verdict, Verdict::RolledBack(_) | Verdict::WaitsForLock(_)) {
             self.held.extend(self.source(at));
@@ -110,8 +111,8 @@ impl<'a> Batch<'a> {
         self.sources.of_unit(u32::try_from(at).ok()?)
     }
 
-    /// Returns the writes of a step that may be sent. The others follow a write of their source
-    /// that runs again.
+    /// Returns the writes of a step that may be sent. The others must wait for a write of their
+    /// source that runs again.
     pub fn not_held(&mut self, items: Vec<usize>) -> Vec<usize> {
         if self.held.is_empty() {
             return items;
@@ -139,20 +140,21 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Concludes writes that failed in the same way.
+    /// Records the same failure for several writes.
     pub fn fail_all(&mut self, items: &[usize], rung: Rung, fault: &Fault) {
         items
             .iter()
             .for_each(|at| self.fail(*at, rung, fault.clone()));
     }
 
-    /// Concludes writes whose outcome is unknown.
+    /// Records writes whose outcome is unknown.
     pub fn unknown(&mut self, items: &[usize], rung: Rung, why: &str) {
         let message = format!("it cannot be known whether this was written: {why}");
         self.fail_all(items, rung, &Fault::unknown(message));
     }
 
-    /// Concludes writes that may have left and were not answered. The batch ends.
+    /// Records that the answer to writes was lost, and ends the batch. Writes that may have been
+    /// sent get an unknown outcome.
     pub fn lost(&mut self, items: &[usize], rung: Rung, loss: Loss) -> Stop {
         match loss {
             Loss::NotSent(fault) => Stop(fault),
@@ -163,7 +165,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Cuts writes into parts of so many bytes and writes, the first part last.
+    /// Splits writes into parts of at most this many bytes and writes, the first part last.
     pub fn parts(&self, items: &[usize], max_bytes: usize, max_writes: usize) -> Vec<Part> {
         let mut parts: Vec<Part> = Vec::new();
         let mut size = 0;
@@ -187,7 +189,7 @@ impl<'a> Batch<'a> {
         parts
     }
 
-    /// Returns the rung of a write that is sent by itself, without a failure before.
+    /// Returns the rung of a write that is sent by itself and not after a failure.
     pub fn rung_of_one(&self) -> Rung {
         match self.is_single() {
             true => Rung::Solo,
@@ -231,25 +233,25 @@ fn unsupported(message: String) -> Fault {
     Fault::new(FaultClass::Unsupported, "0A000", message)
 }
 
-/// One write, joined with its table.
+/// One write, matched with its table.
 #[derive(Clone, Debug)]
 pub struct BoundWrite {
     /// The unit of the write.
     pub at: usize,
-    /// Writes of one group may go out together.
+    /// The group of the write. Writes of one group may be sent together.
     pub group: u32,
-    /// The place of its table among those of the batch.
+    /// The number of its table among those of the batch.
     pub table: u32,
-    /// A hash of the row that it touches, if that is known.
+    /// A hash of the row that it touches, if it is known.
     pub key: Option<u64>,
-    /// True if it reads and changes nothing.
+    /// True if the write only reads.
     pub reads: bool,
-    /// The writes of the batch that have to come before it.
+    /// The other writes of the batch among which it keeps its place.
     pub fence: Fence,
 }
 
 impl BoundWrite {
-    /// Groups of units that go out together, in the order in which they do.
+    /// Returns the steps of a batch in their order: a group, and the units that are sent together.
     pub fn steps(batch: &Batch<'_>, bound: &[Self]) -> Vec<(u32, Vec<usize>)> {
         let items = (0_u32..).zip(bound).map(|(unit, bound)| Item {
             group: bound.group,

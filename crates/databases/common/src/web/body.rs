@@ -1,4 +1,4 @@
-//! Whole bodies out, bounded bodies in.
+//! Bodies: complete ones to send, and bounded ones to receive.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
-/// A body that is there as a whole.
+/// A complete body.
 #[derive(Debug)]
 pub(super) struct Whole(Option<Bytes>);
 
@@ -38,7 +38,7 @@ impl Body for Whole {
     }
 }
 
-/// Why a body was not read to its end.
+/// The reason why a body was not read to its end.
 #[derive(Debug)]
 pub(super) enum Unread {
     /// The body has more bytes than the limit.
@@ -47,7 +47,7 @@ pub(super) enum Unread {
     Broken(hyper::Error),
 }
 
-/// Reads a body of at most so many bytes.
+/// Reads a body of at most this many bytes.
 pub(super) async fn read(mut body: Incoming, most: usize) -> Result<Bytes, Unread> {
     let announced = body.size_hint().lower();
     if announced > most as u64 {

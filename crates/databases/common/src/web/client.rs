@@ -1,4 +1,5 @@
-//! One connection: a request out, an answer in, or the reason why there is none.
+//! One connection to a server: sends a request, and returns the answer or the reason why there is
+//! none.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +22,7 @@ use super::body::{Unread, Whole, read};
 use super::secure::Secure;
 use super::target::{Login, Target};
 
-/// The server, and what all connections to it share.
+/// The server, and the configuration that all connections to it share.
 #[derive(Debug)]
 pub struct Origin {
     target: Target,
@@ -33,8 +34,10 @@ pub struct Origin {
 }
 
 impl Origin {
+    /// Describes a server.
+    ///
     /// # Errors
-    /// The host cannot be written into a header.
+    /// The host is not valid in a header.
     pub fn new(
         target: Target,
         name: &'static str,
@@ -66,7 +69,7 @@ impl Origin {
         self.target.login.as_ref()
     }
 
-    /// The header that HTTP's basic authentication has for the URL's user.
+    /// Returns the header of HTTP's basic authentication for the URL's user.
     pub fn basic(&self) -> Option<HeaderValue> {
         let login = self.login()?;
         let pair = STANDARD.encode(format!("{}:{}", login.user, login.password.reveal()));
@@ -74,7 +77,7 @@ impl Origin {
     }
 }
 
-/// A header that tells who we are; it is shown nowhere.
+/// Returns a header with credentials, which is never shown.
 pub fn secret(scheme: &str, token: &str) -> Option<HeaderValue> {
     let mut value = HeaderValue::from_str(&format!("{scheme} {token}")).ok()?;
     value.set_sensitive(true);
@@ -86,11 +89,11 @@ pub fn secret(scheme: &str, token: &str) -> Option<HeaderValue> {
 pub struct Ask {
     /// The method of the request.
     pub method: Method,
-    /// Path and query, percent-encoded.
+    /// The path and query, percent-encoded.
     pub path: String,
-    /// JSON, or what the client's headers say that it is.
+    /// The body: JSON, or the type in the client's headers.
     pub body: Bytes,
-    /// The most bytes that the answer may have.
+    /// The most bytes of the answer.
     pub most: usize,
 }
 
@@ -105,19 +108,19 @@ pub struct Answer {
     pub body: Bytes,
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Clone, Debug)]
 pub enum Loss {
-    /// The request did not leave, or not as a whole: certainly nothing was done.
+    /// The request was not sent, or not completely: certainly nothing was done.
     NotSent(Fault),
-    /// The request left, and what became of it is not known.
+    /// The request was sent, and its effect is unknown.
     Unanswered(String),
-    /// The answer has more bytes than were allowed: whatever was asked for, was done.
+    /// The answer has more bytes than allowed: the request was executed.
     TooLarge(String),
 }
 
 impl Loss {
-    /// The fault for something whose being done twice does no harm.
+    /// Returns the fault of a request that does no harm when executed twice.
     pub fn harmless(self) -> Fault {
         match self {
             Self::NotSent(fault) => fault,
@@ -127,7 +130,7 @@ impl Loss {
     }
 }
 
-/// One connection, opened when it is needed.
+/// One connection, opened when needed.
 #[derive(Debug)]
 pub struct Client {
     origin: Arc<Origin>,
@@ -149,8 +152,8 @@ impl Drop for Connection {
 }
 
 impl Client {
-    /// A client that is not connected yet. `extra` headers go with every request; what is sent is
-    /// JSON unless they say otherwise.
+    /// Returns a client that is not connected. `extra` headers are sent with every request; bodies
+    /// are JSON unless they say otherwise.
     pub fn new(origin: Arc<Origin>, extra: HeaderMap) -> Self {
         Self {
             authorization: origin.basic(),
@@ -160,31 +163,31 @@ impl Client {
         }
     }
 
-    /// Tells who we are in another way than before.
+    /// Changes the credentials.
     pub fn authorize(&mut self, header: Option<HeaderValue>) {
         self.authorization = header;
     }
 
-    /// Where it is connected to.
+    /// Returns the server.
     pub fn origin(&self) -> &Arc<Origin> {
         &self.origin
     }
 
-    /// One request and its answer. **Not cancel safe**: a dropped future leaves open what became of
-    /// the request.
+    /// Sends one request and returns its answer. **Not cancel safe**: after a dropped future the
+    /// effect of the request is unknown.
     ///
     /// # Errors
-    /// There is no answer; the connection is given up, the next request opens another one.
+    /// There is no answer. The connection is closed, and the next request opens another one.
     pub async fn exchange(&mut self, ask: &Ask) -> Result<Answer, Loss> {
         match self.attempt(ask).await {
-            // The server had closed a connection that was kept: nothing has left yet, so another
-            // one may be tried.
+            // The server had closed an idle connection: nothing was sent yet, so another one may be
+            // tried.
             Err((Loss::NotSent(_), true)) => self.attempt(ask).await.map_err(|(loss, _)| loss),
             other => other.map_err(|(loss, _)| loss),
         }
     }
 
-    /// The flag says that the connection had been used before.
+    /// Sends a request once. The flag of the error is true if the connection had been used before.
     async fn attempt(&mut self, ask: &Ask) -> Result<Answer, (Loss, bool)> {
         let request = self.request(ask).map_err(|f| (Loss::NotSent(f), false))?;
         let used = self.ready().await.map_err(|f| (Loss::NotSent(f), false))?;
@@ -238,7 +241,7 @@ impl Client {
         Ok(request)
     }
 
-    /// Sees to it that there is a connection; says whether it was there before.
+    /// Connects if needed. Returns true if there was a connection already.
     async fn ready(&mut self) -> Result<bool, Fault> {
         if let Some(connection) = &mut self.connection
             && connection.sender.ready().await.is_ok()
@@ -292,7 +295,7 @@ async fn open(origin: &Origin) -> Result<Connection, Fault> {
     let socket = TcpStream::connect((&*target.host, target.port))
         .await
         .map_err(|error| away(&error))?;
-    // Small requests must not wait for the answer to the one before.
+    // A small request must not wait for the acknowledgement of the one before.
     socket.set_nodelay(true).map_err(|error| away(&error))?;
     if !target.tls {
         return start(socket).await.map_err(|error| away(&error));
@@ -305,7 +308,7 @@ async fn open(origin: &Origin) -> Result<Connection, Fault> {
             .get_ref()
             .and_then(|e| e.downcast_ref::<rustls::Error>());
         match rustls {
-            // What the certificate is blamed for does not get better by trying again.
+            // Another attempt does not help against a bad certificate.
             Some(rustls) => {
                 let message = format!("TLS with {} failed: {rustls}", origin.peer());
                 Fault::new(FaultClass::Denied, "28000", message)
@@ -322,7 +325,7 @@ where
 {
     let (sender, connection) = handshake(TokioIo::new(stream)).await?;
     let task = tokio::spawn(async move {
-        // Requests that wait for an answer see the end of the connection.
+        // Requests under way notice the end of the connection.
         connection.await.ok();
     });
     Ok(Connection { sender, task })

@@ -1,4 +1,4 @@
-//! Connections that show a sign of life within their time.
+//! Time limits for opening a connection and for its first sign of life.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use super::client::Origin;
 /// The timeout of a check that the server answers.
 const PING: Duration = Duration::from_secs(5);
 
-/// Waits for a connection that was greeted. `connect`: how long it may take until it stands.
+/// Opens a connection and waits for its first sign of life. `connect`: the limit for opening it.
 ///
 /// # Errors
-/// Its own, or that it took too long.
+/// Those of the connection, or a timeout.
 pub async fn connected<S>(
     origin: &Origin,
     connect: Duration,
@@ -28,7 +28,7 @@ pub async fn connected<S>(
     })
 }
 
-/// Waits for a sign of life alone.
+/// Waits for a sign of life of an open connection.
 ///
 /// # Errors
 /// As [`connected`].

@@ -1,14 +1,14 @@
-//! JSON texts, written.
+//! Writes JSON texts.
 
 use serde_json::value::RawValue;
 
 /// Appends a text as a JSON string.
 pub fn push_text(out: &mut Vec<u8>, text: &str) {
-    // Writing to memory does not fail.
+    // Writing to memory cannot fail.
     serde_json::to_writer(out, text).ok();
 }
 
-/// True for one whole JSON value, which can be written into a request as it stands.
+/// True for one whole JSON value, which can be part of a request as it is.
 pub fn is_json(text: &str) -> bool {
     serde_json::from_str::<&RawValue>(text).is_ok()
 }

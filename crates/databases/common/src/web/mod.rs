@@ -1,16 +1,16 @@
-//! HTTP/1.1 for the sinks whose databases speak it: one keep-alive connection an executor, answers
-//! of bounded size, time limits, and an exact account of what may have been received.
+//! HTTP/1.1 for databases that speak it: one keep-alive connection for each executor, answers of
+//! limited size, timeouts, and exact knowledge of what may have been sent.
 //!
-//! | room | what it holds |
+//! | module | content |
 //! | --- | --- |
-//! | `target` | what a URL names: where, who, which parameters |
+//! | `target` | the parts of a URL: address, login, parameters |
 //! | `secure` | TLS |
-//! | `client` | one connection, opened when it is needed: a request out, an answer in, or the reason why there is none |
-//! | `body` | whole bodies out, bounded bodies in |
-//! | `greeting` | connections that show a sign of life within their time |
-//! | `refusal` | the error of a request, and how far it reaches |
-//! | `json` | JSON texts, written |
-//! | `batch` | a batch without transactions: one write a unit, and the steps in which the writes go out |
+//! | `client` | one connection, opened when needed |
+//! | `body` | complete bodies to send, bounded ones to receive |
+//! | `greeting` | time limits for opening a connection |
+//! | `refusal` | the error of a request, and the writes that it concerns |
+//! | `json` | writing JSON texts |
+//! | `batch` | a batch without transactions: units of one write each, and the steps in which they are sent |
 
 mod batch;
 mod body;

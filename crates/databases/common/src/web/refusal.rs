@@ -1,26 +1,25 @@
-//! The error of a request: its fault, and how far it reaches.
+//! The error of a request: its fault, and the writes that it concerns.
 
 use windrow_core::{Fault, FaultClass};
 
-/// An error that the server answered with.
+/// An error that the server answered.
 #[derive(Clone, Debug)]
 pub struct Refusal {
     /// The fault for the clients of the writes.
     pub fault: Fault,
-    /// The writes that the error is about.
+    /// The writes that the error concerns.
     pub scope: Scope,
 }
 
-/// The reach of an error. How they may be tried again, the fault says
-/// ([`Fault::retry`]).
+/// The writes that an error concerns. [`Fault::retry`] says how they may be tried again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// One write of the request, or a conflict of one. Nothing of the request was written.
+    /// One write of the request, or a conflict with one. Nothing of the request was written.
     Write,
-    /// The request, with any writes. Nothing of it was written.
+    /// The request, whatever its writes are. Nothing of it was written.
     Request,
-    /// The database, which accepts no writes now. A request for one write was not executed. Of a
-    /// request for several, other shards may have executed theirs.
+    /// The database, which accepts no writes at present. A request for one write was not executed.
+    /// Of a request for several, other shards may have executed theirs.
     Database,
     /// The request, of which an unknown part was written.
     Unknown,
@@ -41,8 +40,8 @@ impl Refusal {
     }
 }
 
-/// Classifies an HTTP status that a proxy or the server's HTTP layer answered with: class,
-/// SQLSTATE, and true if it concerns the request and not one of its writes.
+/// Classifies an HTTP status of a proxy or of the server's HTTP layer. Returns class, SQLSTATE, and
+/// true if the error concerns the request and not one of its writes.
 pub fn of_status(status: u16) -> (FaultClass, &'static str, bool) {
     match status {
         401 => (FaultClass::Denied, "28000", true),

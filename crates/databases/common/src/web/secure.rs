@@ -12,11 +12,11 @@ use windrow_sockets::trusting;
 /// The setting that names the file of trusted certificates.
 const SETTING: &str = "the URL's parameter sslrootcert";
 
-/// Whose certificates are believed, and the configuration made from them when the first connection
-/// is opened.
+/// The trusted authorities, and the TLS configuration, which is made when the first connection is
+/// opened.
 #[derive(Debug)]
 pub(super) struct Secure {
-    /// A PEM file; without one the system's authorities.
+    /// A PEM file; without one, the system's authorities are trusted.
     roots: Option<PathBuf>,
     config: OnceCell<Arc<ClientConfig>>,
 }
@@ -29,6 +29,8 @@ impl Secure {
         }
     }
 
+    /// Returns the TLS configuration.
+    ///
     /// # Errors
     /// The certificates cannot be read.
     pub(super) async fn connector(&self) -> Result<TlsConnector, Fault> {

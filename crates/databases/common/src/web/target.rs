@@ -1,5 +1,5 @@
-//! The parts of a URL: `scheme://USER:PASSWORD@HOST:PORT/PATH?parameter=value`, reserved characters
-//! percent-encoded.
+//! The parts of a URL: `scheme://USER:PASSWORD@HOST:PORT/PATH?parameter=value`, with reserved
+//! characters percent-encoded.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use windrow_core::{Fault, Secret, shown_parameter};
 /// The timeout of an answer, unless the URL sets another one.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Where a database is and how to get in. Neither `Debug` nor any error shows a password.
+/// The address of a database, and the login. Neither `Debug` nor any error shows a password.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// The connection is encrypted.
+    /// True if the connection is encrypted.
     pub tls: bool,
     /// A name or an IP address, without brackets.
     pub host: String,
@@ -24,7 +24,7 @@ pub struct Target {
     pub login: Option<Login>,
     /// The parts of the path, decoded, without empty ones.
     pub path: Vec<String>,
-    /// A PEM file with the authorities that are believed.
+    /// A PEM file with the trusted authorities.
     pub roots: Option<PathBuf>,
     /// The timeout of an answer.
     pub timeout: Duration,
@@ -40,12 +40,12 @@ pub struct Login {
 }
 
 impl Target {
-    /// Reads a URL. `tls` is what its scheme says, `port` stands where it names none, `form` shows
-    /// what it should look like.
+    /// Parses a URL. `tls`: true if the scheme asks for it; `port`: the default; `form`: the form
+    /// of such URLs, for the message.
     ///
     /// # Errors
-    /// [`windrow_core::FaultClass::Invalid`]; the message never repeats the URL, which may hold a
-    /// password.
+    /// [`windrow_core::FaultClass::Invalid`]; the message never repeats the URL, which may contain
+    /// a password.
     pub fn parse(url: &str, tls: bool, port: u16, form: &str) -> Result<Self, Fault> {
         let wrong = |what: &str| Fault::invalid(format!("{what}; the URL's form is {form}"));
         let parsed =
@@ -93,16 +93,16 @@ impl Target {
         Ok(target)
     }
 
-    /// Takes a parameter out.
+    /// Removes and returns a parameter.
     pub fn take(&mut self, name: &str) -> Option<Secret> {
         let place = self.parameters.iter().position(|(n, _)| n == name)?;
         Some(self.parameters.swap_remove(place).1)
     }
 
-    /// Nothing may be left that nobody has taken out.
+    /// Checks that all parameters were taken.
     ///
     /// # Errors
-    /// The first parameter that is not known, with those that are.
+    /// The first unknown parameter, with the known ones.
     pub fn finish(&self, known: &str) -> Result<(), Fault> {
         match self.parameters.first() {
             None => Ok(()),
@@ -114,7 +114,7 @@ impl Target {
     }
 }
 
-/// Decodes a part of a URL. `what` names it for the message; the part itself may be secret.
+/// Decodes a part of a URL. `what` is its name in the message; the part itself may be secret.
 fn decode(part: &str, what: &str) -> Result<String, Fault> {
     percent_decode_str(part)
         .decode_utf8()
