@@ -1,10 +1,10 @@
-//! CockroachDB: PostgreSQL's protocol, and rules of its own.
+//! CockroachDB: PostgreSQL's protocol with different rules.
 //!
-//! The sink is that of [`crate`]. The differences are data in its `dialect`, and a way of its own
-//! to read a table's description. A server is recognized by the version that it reports, so a
-//! `postgres://` URL leads to the same.
+//! The sink is that of [`crate`]. The differences are data in its `dialect`, and another way to
+//! read a table's description. A server is recognized by the version that it reports, so a
+//! `postgres://` URL works too.
 //!
-//! # What is different
+//! # Differences
 //! - Batches have at most 1,000 rows, and more of them may be under way at once.
 //! - Upserts of whole rows by the primary key, into tables without other unique keys, are
 //!   `UPSERT`s, which read nothing.
@@ -13,10 +13,10 @@
 //! - JSONB and DECIMAL are sent as texts. Types other than the common ones are not joined into
 //!   set-based statements, and duplicates are not distinguished together with rows that a check or
 //!   a foreign key refuses.
-//! - Tables have no mark that says who made them: `create_tables` makes tables, and columns only
+//! - Tables have no mark that Windrow created them: `create_tables` makes tables, and columns only
 //!   with `extend_tables`.
 //! - Statements of SQL clients are executed one by one: the check that makes it safe to join them
-//!   needs a catalog that says which transaction wrote it.
+//!   needs a catalog that records which transaction wrote it.
 //! - Hidden columns (`rowid`, those of hash-sharded indexes and of regional tables) take no part in
 //!   writes.
 

@@ -1,4 +1,4 @@
-//! Joins statements with their tables' descriptions.
+//! Matches statements with their tables' descriptions.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub(crate) struct Compiled {
     /// which they are.
     pub(crate) telling: Option<Fused>,
     pub(crate) fence: Fence,
-    /// True if a reader could find out in which order the statement's rows were written.
+    /// True if a client could find out in which order the statement's rows were written.
     pub(crate) order_shows: bool,
     /// The extent to which it may share the time of a transaction.
     pub(crate) moment: Moment,
@@ -48,10 +48,10 @@ pub(crate) struct Compiled {
     pub(crate) form: CompiledForm,
 }
 
-/// The part of a compiled statement that reads values.
+/// The part of a compiled statement that depends on the form of the values.
 #[derive(Debug)]
 pub(crate) enum CompiledForm {
-    /// Values of Windrow's own.
+    /// Windrow's own values.
     Row(RowStatement),
     /// Bytes of SQL clients.
     Call(BoundCall),
@@ -68,8 +68,8 @@ pub(crate) struct Numbers {
 }
 
 impl Compiled {
-    /// Joins a shape with its table. `judges`: columns that Windrow made refuse values that they
-    /// would not keep as they are.
+    /// Compiles the statement of a shape. `judges`: columns that Windrow created refuse values that
+    /// they would not keep unchanged.
     pub(crate) fn of_shape(
         numbers: Numbers,
         judges: bool,
@@ -117,7 +117,7 @@ impl Compiled {
         }
     }
 
-    /// Joins a statement with its table. `failure_key`: see [`Compiled::failure_key`].
+    /// Compiles a statement. `failure_key`: see [`Compiled::failure_key`].
     fn of(
         (numbers, failure_key): (Numbers, u64),
         parsed: &ParsedStatement,

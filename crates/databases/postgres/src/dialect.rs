@@ -1,8 +1,8 @@
-//! Data about the database behind the protocol, and about the ways in which it differs.
+//! The differences between databases that speak PostgreSQL's protocol.
 //!
 //! PostgreSQL's behavior is the rule. The differences of CockroachDB are from its documentation
-//! (<https://www.cockroachlabs.com/docs/stable/postgresql-compatibility>), and from its own sources
-//! if that is silent.
+//! (<https://www.cockroachlabs.com/docs/stable/postgresql-compatibility>), or from its sources if
+//! the documentation does not say.
 
 use windrow_core::{Fault, FaultClass, Profile};
 use windrow_pgwire::wire::Wire;
@@ -20,8 +20,8 @@ pub(super) struct Dialect {
     /// True if rows of arrays are numbered by `generate_subscripts`, because no promise is made of
     /// the order in which ORDINALITY counts.
     pub(super) subscripts: bool,
-    /// True if a table can be locked and altered within a transaction, and its comment marks what
-    /// Windrow made.
+    /// True if a table can be locked and altered within a transaction, and its comment marks that
+    /// Windrow created it.
     pub(super) alters: bool,
     /// The maximum number of units in one transaction.
     pub(super) piece: usize,

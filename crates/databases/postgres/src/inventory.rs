@@ -63,7 +63,7 @@ const STYLE: PageStyle = PageStyle {
     compares_rows: true,
 };
 
-/// The interval between two checks if transactions have ended.
+/// The interval between two checks for ended transactions.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The tables of a PostgreSQL database.
@@ -132,7 +132,7 @@ impl Inventory for PgInventory {
     }
 }
 
-/// Returns the table's one name and its facts.
+/// Returns the table's canonical name and its facts.
 async fn read(
     wire: &mut Wire,
     server: &Server,
@@ -233,7 +233,7 @@ impl Ranged {
         }))
     }
 
-    /// Reads the key of one row: the last of so many.
+    /// Returns the key of the last of this many rows.
     async fn key_at(self, wire: &mut Wire, rows: usize) -> Result<Option<Row>, Fault> {
         let columns: Vec<Name> = key_columns(&self.facts)
             .iter()
@@ -284,7 +284,7 @@ async fn rows(wire: &mut Wire, server: &Server, page: &RowPage<'_>) -> Result<Ve
     fetch(wire, ask, &facts, page.columns, page.bytes).await
 }
 
-/// Reads rows of these columns until so many bytes of text are there.
+/// Reads rows of these columns until their texts have this many bytes.
 async fn fetch(
     wire: &mut Wire,
     ask: Ask,

@@ -21,7 +21,7 @@ pub(crate) struct LaneCatalog {
     pub(crate) creates: bool,
     /// True if Windrow creates missing columns of all other tables too.
     pub(crate) extends: bool,
-    /// The column of new tables for the moment of each row.
+    /// The column of new tables for the time of arrival.
     pub(crate) received_at: Option<Name>,
     /// True if writes may give values for columns GENERATED ALWAYS AS IDENTITY.
     pub(crate) overrides: bool,
@@ -50,7 +50,7 @@ impl LaneCatalog {
         standings
     }
 
-    /// Adds a hash for every row that a unit touches, as far as its key is known.
+    /// Adds a hash for each row that a unit touches and whose key is known.
     pub(crate) fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {
         let mut scratch = Vec::new();
         for write in unit.writes() {

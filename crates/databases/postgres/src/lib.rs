@@ -1,27 +1,25 @@
 //! PostgreSQL, and CockroachDB by another `dialect`.
 //!
-//! A batch is one pipeline and, if nothing goes wrong, one round trip: the statements of all writes
-//! and one Sync, which is an implicit transaction.
+//! A batch is one pipeline and, unless something fails, one round trip: the statements of all
+//! writes and one Sync, which is an implicit transaction.
 //!
 //! | module | what it does |
 //! | --- | --- |
 //! | `sink`, `statement_sink` | the sink of a database; that of one role's SQL clients |
 //! | `lane_catalog`, `standing` | tables and statements that a lane knows; reports on them |
-//! | `row_statement` | a shape joined with its table |
-//! | `calls` | statements of SQL clients: what they mean, and their values |
+//! | `row_statement` | a shape matched with its table |
+//! | `calls` | statements of SQL clients: their meaning, and their values |
 //! | `statement` | a write as a parsed statement; the SQL that executes many at once |
 //! | `executor` | a batch: from units to statements to verdicts |
-//! | `catalog` | what the database says of a table; tables that are made from rows |
+//! | `catalog` | descriptions of tables; tables that are created from rows |
 //! | `values` | values in and out |
 //! | `load` | many rows of one table, by COPY |
 //! | `moves` | tables of pending rows, for `windrow move` |
-//! | `inventory` | which tables there are and what names their rows, for replicas |
-//! | `own_tables`, `talk` | tables that Windrow keeps for itself; several statements in one round
-//! trip |
-//! | `compiled`, `touch` | a statement joined with its table; what it touches and changes |
+//! | `inventory` | the tables and their keys, for replicas |
+//! | `own_tables`, `talk` | Windrow's own tables; several statements in one round trip |
+//! | `compiled`, `touch` | a statement matched with its table; the rows that it touches and changes |
 //! | `moment` | the moments of writes that share a transaction |
-//! | `server`, `dialect`, `cockroachdb`, `fault` | the server, what CockroachDB does otherwise,
-//! what is refused |
+//! | `server`, `dialect`, `cockroachdb`, `fault` | the server, CockroachDB's differences, faults |
 //!
 //! The protocol itself is in `windrow-pgwire`.
 

@@ -1,9 +1,9 @@
-//! The moments of joined writes. `now()` is the same for a whole transaction, which joined writes
-//! share, but each write would have had a moment of its own if it had run by itself. So a set-based
-//! statement has a moment for each unit: the start of the transaction, plus as many microseconds as
-//! the unit's place in the batch. No two units share a moment, and moments rise in the order of the
-//! batch. Each lies between the request and the answer, because no row is written in less than a
-//! microsecond.
+//! The times (moments) that joined writes see. `now()` is the same for a whole transaction, which
+//! joined writes share, but each write would have had its own time if it had run alone. So a
+//! set-based statement has a moment for each unit: the start of the transaction, plus as many
+//! microseconds as the unit's place in the batch. No two units share a moment, and moments rise in
+//! the order of the batch. Each is between the request and the answer, because no row is written in
+//! less than a microsecond.
 
 use bytes::{BufMut, BytesMut};
 

@@ -26,12 +26,12 @@ const COLUMNS: &str = "SELECT attname::text FROM pg_attribute WHERE attrelid = t
 /// execute it at once.
 pub(crate) const MAKING: &str = "SELECT pg_advisory_xact_lock(7744582194)";
 
-/// Commits without waiting for the disk. A session that inserts a row into the new table
-/// waits for all that was written before, so a server that dies loses only an empty table.
+/// Commits without waiting for the disk. A session that commits a row of the new table also makes
+/// everything before it durable, so a crash of the server can only lose an empty table.
 const UNHURRIED: &str = "SELECT set_config('synchronous_commit', 'off', true)";
 
-/// Takes a lock that the transactions of a load's portions hold, all at once. The first number is
-/// one that other programs are unlikely to use.
+/// Takes a lock that all transactions of a load's portions hold at the same time. The first number
+/// is one that other programs are unlikely to use.
 pub(crate) const HOLD: &str = "SELECT pg_advisory_xact_lock_shared(1467117431, hashtext($1))";
 
 /// Waits for the end of the transactions that have [`HOLD`].
@@ -126,8 +126,8 @@ impl OwnSession for PgOwnSession {
 }
 
 impl PgOwnSession {
-    /// Waits for portions of a load that are still being written: the server goes on with the rows
-    /// that it has got from a program that was killed, or whose connection was lost.
+    /// Waits for portions of a load that are still being written: after a killed program or a lost
+    /// connection, the server goes on with the rows that it has received.
     async fn settle(&mut self, load: &str) -> Result<(), Fault> {
         if self.dialect.plain_catalog {
             return Ok(());
@@ -229,8 +229,8 @@ fn merge_marks(dialect: &Dialect, mark: &Mark) -> Vec<Ask> {
 }
 
 fn rejected(dialect: &Dialect) -> String {
-    // CockroachDB's type for JSON keeps the meaning of a document, and refuses one that has none. A
-    // dead letter must be kept in any case, byte by byte.
+    // CockroachDB's JSON type normalizes a document and refuses an invalid one. A dead letter must
+    // be kept in any case, byte by byte.
     let json = match dialect.plain_catalog {
         true => "text",
         false => "json",

@@ -1,4 +1,4 @@
-//! A shape joined with its table's description.
+//! A shape matched with its table's description.
 
 use std::sync::Arc;
 
@@ -30,9 +30,9 @@ pub(crate) struct RowStatement {
     pub(crate) result_names: Arc<[Name]>,
     pub(crate) result_kinds: Box<[Kind]>,
     pub(crate) trouble: Option<Trouble>,
-    /// Places in the row of the unique keys that are wholly given.
+    /// Positions in the row of the unique keys whose columns are all given.
     keys: Vec<(u64, Box<[usize]>)>,
-    /// True if columns that Windrow made refuse values that they would not keep as they are.
+    /// True if columns that Windrow created refuse values that they would not keep unchanged.
     judges: bool,
 }
 
@@ -43,12 +43,12 @@ pub(crate) enum Trouble {
     Unparsable,
     /// Every write will fail: a required value is missing, or no key fits ON CONFLICT.
     Doomed,
-    /// There is no statement for the shape.
+    /// No statement can be built for the shape.
     Senseless(Fault),
 }
 
-/// Joins a shape with its table. Returns also the parsed statement, and what its writes share.
-/// `judges`: columns that Windrow made refuse values that they would not keep as they are.
+/// Matches a shape with its table. Returns also the parsed statement, and what its writes share.
+/// `judges`: columns that Windrow created refuse values that they would not keep unchanged.
 pub(crate) fn row_statement(
     shape: &Arc<Shape>,
     (table, judges): (&Table, bool),
@@ -92,7 +92,7 @@ fn clock_use(parsed: &ParsedStatement, table: &Table, trusted: &Trusted) -> Cloc
 }
 
 impl RowStatement {
-    /// Joins a shape with its table. `key`: the names of its key's columns; `None` if it needs a
+    /// Matches a shape with its table. `key`: the names of its key's columns; `None` if it needs a
     /// key and there is none.
     fn of(shape: &Arc<Shape>, key: Option<&[Name]>, (table, judges): (&Table, bool)) -> Self {
         let names = key.unwrap_or_default();
@@ -155,7 +155,7 @@ impl RowStatement {
             .filter_map(|place| table.columns.get(*place))
     }
 
-    /// Returns the place of the first value that is spelled as in a path.
+    /// Returns the place of the first value that is spelled as in a URL's path.
     pub(crate) fn spelled_from(&self) -> usize {
         match self.shape.is_spelled() {
             true => self.shape.columns.len(),
@@ -183,10 +183,10 @@ impl RowStatement {
         worst
     }
 
-    /// Judges the values of a write to a table that Windrow made.
+    /// Checks the values of a write to a table that Windrow created.
     ///
     /// # Errors
-    /// A column does not keep its value as it is.
+    /// A column does not keep its value unchanged.
     pub(crate) fn judge(&self, table: &Table, write: &Write) -> Result<(), Fault> {
         if !self.judges || !table.ours {
             return Ok(());
@@ -234,8 +234,8 @@ impl RowStatement {
     ) {
         let key = key_names(shape, table).unwrap_or_default();
         let value_of = |column: &Column| {
-            // An update may give a column twice: the key's value, which stands last, says which row
-            // it is.
+            // An update may name a column twice: the key's value, which comes last, identifies the
+            // row.
             let behind = shape.has_key_values().then(|| {
                 let place = key.iter().position(|name| *name == column.name)?;
                 row.get(shape.columns.len() + place)
@@ -342,9 +342,9 @@ fn senseless(shape: &Shape, no_key: bool, table: &Table) -> Option<Trouble> {
     Some(Trouble::Senseless(Fault::invalid(what)))
 }
 
-/// Returns a column of the shape that every table has and no description lists
-/// (<https://www.postgresql.org/docs/current/ddl-system-columns.html>), or that the database added
-/// to this one.
+/// Returns a column of the shape that every table has but no description lists
+/// (<https://www.postgresql.org/docs/current/ddl-system-columns.html>), or a hidden one that the
+/// database has added to this table.
 fn system_column<'a>(shape: &'a Shape, table: &Table) -> Option<&'a Name> {
     const SYSTEM: [&str; 6] = ["tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"];
     let returned = match &shape.returning {
@@ -396,8 +396,8 @@ fn given_keys(table: &Table, row: &[usize]) -> Vec<(u64, Box<[usize]>)> {
         let places: Option<Box<[usize]>> = unique
             .columns
             .iter()
-            // An update may give a column twice: the key's value, which stands last, says which row
-            // it is.
+            // An update may name a column twice: the key's value, which comes last, identifies the
+            // row.
             .map(|column| row.iter().rposition(|place| place == column))
             .collect();
         if let Some(places) = places {

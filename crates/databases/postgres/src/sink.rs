@@ -1,4 +1,4 @@
-//! The database as a sink: its connections, and what they share.
+//! The database as a sink: its connections, and their shared state.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -97,7 +97,7 @@ impl Database for PostgresSink {
 
     fn owns(&self, table: &TableName) -> bool {
         // CockroachDB also accepts a database's name as a table's qualifier, and keeps users and
-        // sessions in a database of its own.
+        // sessions in a database called `system`.
         let system = |schema: &Name| schema.eq_ignore_ascii_case("system");
         self.profile().name == COCKROACH_PROFILE.name && table.schema.as_ref().is_some_and(system)
     }

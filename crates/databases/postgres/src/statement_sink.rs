@@ -1,4 +1,4 @@
-//! The sink of one lane: one role, one set of session settings.
+//! The sink of one lane of SQL clients: one role, one set of session settings.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -266,8 +266,8 @@ impl StatementSink {
     }
 }
 
-/// Another session has locked the table of a statement, so the server does not say what the
-/// statement means.
+/// Reports that another session has locked the table of a statement, so that the server cannot
+/// describe it.
 struct Locked;
 
 /// Returns the error of a question about a table that another session has locked.
@@ -279,8 +279,8 @@ fn locked() -> Fault {
 /// Reads the error of a question about a statement. `Ok`: the server refuses the statement.
 ///
 /// # Errors
-/// The error says nothing about the statement: the server was in no state to answer. What the
-/// statement meant before still counts then.
+/// The error is not about the statement: the server could not answer. Then the earlier meaning
+/// still counts.
 fn refused(error: ServerError) -> Result<(), Fault> {
     let fault = Fault::from(error);
     // A table that is dropped while it is read gives an internal error.

@@ -1,5 +1,4 @@
-//! The rows that a write touches and the changes that a statement makes, as far as they matter to
-//! the order of a batch.
+//! The rows that a write touches and the changes that a statement makes, for the order of a batch.
 
 use windrow_core::{Name, Op, ParsedStatement};
 use windrow_database::plan::Fence;
@@ -17,7 +16,7 @@ pub(crate) struct Touch {
     pub(crate) unknown: bool,
 }
 
-/// The changes that a statement makes, as far as they matter to the order of a batch.
+/// The changes that a statement makes, for the order of a batch.
 #[derive(Debug)]
 pub(crate) struct Change<'a> {
     pub(crate) op: Op,
@@ -27,13 +26,13 @@ pub(crate) struct Change<'a> {
     pub(crate) sets: Vec<&'a Name>,
     /// Columns by which a row is found.
     pub(crate) key: Vec<&'a Name>,
-    /// True if everything that the statement runs besides itself is proven for each row.
+    /// True if all code that the statement runs is proven for each row.
     pub(crate) proven: bool,
 }
 
 impl<'a> Change<'a> {
-    /// Returns what a statement changes. `proven`: everything that the statement runs besides
-    /// itself is proven for each row.
+    /// Returns what a statement changes. `proven`: all code that the statement runs is proven for
+    /// each row.
     pub(crate) fn of(parsed: &'a ParsedStatement, proven: bool) -> Self {
         let update = parsed.conflict.as_ref().filter(|conflict| conflict.update);
         let key = match (&parsed.op, update) {
@@ -81,7 +80,7 @@ pub(crate) fn seed(table: &Table, number: usize) -> u64 {
     }
 }
 
-/// Returns true if a reader could find out in which order a statement's rows are written: from a
+/// Returns true if a client could find out in which order a statement's rows are written: from a
 /// number that the database generates, or a row that refers to another one. `given`: the client
 /// gave each value.
 pub(crate) fn order_shows(change: &Change<'_>, table: &Table, given: bool) -> bool {
@@ -93,7 +92,7 @@ pub(crate) fn order_shows(change: &Change<'_>, table: &Table, given: bool) -> bo
     fenced || table.referenced || inserts && (!given || table.hidden_unique)
 }
 
-/// Returns what a write of this kind may disturb besides the rows whose keys it names.
+/// Returns the rows that a write of this kind may affect besides those whose keys it names.
 pub(crate) fn fence(change: &Change<'_>, table: &Table) -> Fence {
     let in_unique = |name: &Name| {
         let place = table.place_of(name);

@@ -44,7 +44,7 @@ pub(crate) struct BoundCall {
     pub(crate) trouble: Option<Fault>,
 }
 
-/// A bound call with what is known of its statement.
+/// A bound call, with the meaning of its statement.
 pub(crate) struct Binding {
     pub(crate) call: BoundCall,
     pub(crate) meaning: Arc<Meaning>,
@@ -166,8 +166,8 @@ fn is_known(parts: &[Part]) -> bool {
     !parts.iter().any(|part| matches!(part, Part::Unknown))
 }
 
-/// Returns the reason why the calls of a statement of which nothing is known any more are not
-/// joined: the server parses each call again.
+/// Returns the reason why the calls of a statement whose description was lost are not joined: the
+/// server parses each call again.
 fn nothing_known() -> Apart {
     Apart::of("nothing is known of it any more").unproven()
 }

@@ -145,7 +145,7 @@ impl CallCatalog {
         statements.known.get(&statement.id())?.meaning.upgrade()
     }
 
-    /// Retires all statements on a table whose description is not true any more: they have to be
+    /// Retires all statements on a table whose description no longer holds: they have to be
     /// described again.
     pub(crate) fn retire(&self, table: &Table) {
         if let Some(oid) = table.oid() {
@@ -201,8 +201,8 @@ impl CallCatalog {
         standings
     }
 
-    /// Returns the result of describing the call's statement again, if it is retired and was
-    /// described again.
+    /// Returns the result of describing the call's statement again, if that happened after it was
+    /// retired.
     pub(crate) fn renewed(&self, call: &SqlCall) -> Option<(u64, Renewed)> {
         if !call.statement.is_retired() {
             return None;

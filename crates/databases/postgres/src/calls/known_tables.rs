@@ -15,8 +15,7 @@ use windrow_proof::Words;
 
 use super::describe::Description;
 
-/// Bounds on tables, on the words of one table, and on noted statements. Past a bound all are
-/// forgotten.
+/// The most tables, words of one table, and noted statements. Beyond a limit, all are dropped.
 const MAX_TABLES: usize = 1_000;
 const MAX_WORDS: usize = 2_000;
 const MAX_STATEMENTS: usize = 50_000;
@@ -87,7 +86,7 @@ impl KnownTables {
         }
     }
 
-    /// Forgets a table.
+    /// Drops a table.
     pub(super) fn forget(&mut self, oid: u32) {
         self.tables.retain(|_, known| {
             let relation = known.description.relation.as_ref();

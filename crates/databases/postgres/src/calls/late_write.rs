@@ -55,7 +55,7 @@ pub(crate) fn add(
 }
 
 /// Returns the current meaning of a statement of such a form. `write`, `description`: those of the
-/// write now. `None`: its calls may count another number of rows now, or mean other values.
+/// write now. `None` if its calls may now count another number of rows, or mean other values.
 pub(super) fn again(
     part: &PreviewPart,
     write: &Meaning,
@@ -153,8 +153,7 @@ fn executed(
     found.and_then(worth_joining).ok()
 }
 
-/// Returns the text of a write without what may stand behind it in the client's own: comments and
-/// semicolons.
+/// Returns the text of a write without trailing comments and semicolons.
 fn text(parsed: &ParsedStatement) -> String {
     let mut sql = String::from(match parsed.op {
         Op::Insert => "INSERT INTO ",

@@ -27,7 +27,7 @@ use crate::statement::level;
 use crate::statement::set::GeneratedColumn;
 use crate::values::{self, key::Found};
 
-/// A parsed statement joined with its table. Held by the [`windrow_core::Statement`] that clients
+/// A parsed statement matched with its table. Held by the [`windrow_core::Statement`] that clients
 /// share, and found by that statement's number in the lane's catalog.
 #[derive(Clone, Debug)]
 pub(crate) struct Meaning {
@@ -54,12 +54,12 @@ pub(crate) struct Meaning {
     row: Option<RowPlan>,
     /// The plan that names the row that a call may change, if there is one.
     row_of: Option<RowOf>,
-    /// The plan by which a call is answered before it is executed, with what it demands of the
+    /// The plan by which a call is answered before it is executed, with its conditions for the
     /// call's values.
     pub(super) preview: Option<(Arc<Preview>, GivenValues)>,
     /// The reason why there is no such plan, if it is known.
     pub(super) doubt: Option<&'static Doubt>,
-    /// The form that is executed late, if there is one, with what it demands of the values.
+    /// The form that is executed late, if there is one, with its conditions for the values.
     pub(super) late: Option<(Arc<LateWrite>, GivenValues)>,
     /// The place of the statement in such a plan, if it is a part of one.
     pub(super) part: Option<Arc<PreviewPart>>,
@@ -104,8 +104,8 @@ impl Meaning {
         }
     }
 
-    /// Returns the meaning for a table whose description is not true any more: nothing relies on
-    /// the description.
+    /// Returns the meaning for a table whose description no longer holds, so that nothing relies on
+    /// it.
     pub(crate) fn outdated(&self) -> Self {
         Self {
             table: not_described(self.table.facts.clone()),
@@ -122,7 +122,7 @@ impl Meaning {
             && self.row == other.row
     }
 
-    /// Returns the meaning of a statement that this lane knows nothing of.
+    /// Returns the meaning of a statement unknown to this lane.
     pub(crate) fn unknown(parsed: &Arc<ParsedStatement>, signature: &Arc<Signature>) -> Self {
         let facts = Facts {
             // The table may run any code and touch any row.

@@ -1,8 +1,8 @@
-//! SQL calls: what the statements of SQL clients mean, and what their values are.
+//! SQL calls: the meaning of SQL clients' statements, and their values.
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `describe`, `judge` | ask the server what a statement means; decide if it may be joined |
+//! | `describe`, `judge` | ask the server for the meaning of a statement; decide if it may be joined |
 //! | `meaning`, `call_catalog` | the answer, and all answers of a lane |
 //! | `bound_call` | a statement with the formats of its values, ready to be executed |
 //! | `carrier` | turns the raw values of a parameter into one array |
@@ -14,7 +14,7 @@
 //! | `preview` | the plan by which an INSERT is answered before it is executed |
 //! | `preview_part` | the place of a statement in such a plan |
 //! | `late_write` | a write that is executed as late as at COMMIT |
-//! | `given_values` | the values of a call that is answered so |
+//! | `given_values` | the values of a call that is answered before it is executed |
 //! | `renew` | statements whose tables were changed |
 
 pub(crate) mod bound_call;

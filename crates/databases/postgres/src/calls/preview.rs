@@ -74,7 +74,7 @@ pub(crate) fn add(
 }
 
 /// Returns the current meaning of a plan's statement. `insert`, `description`: those of the INSERT
-/// now. `None`: the statement would answer or store another row now.
+/// now. `None` if the statement would now answer or store another row.
 pub(super) fn again(
     part: &PreviewPart,
     insert: &Meaning,
@@ -91,8 +91,10 @@ pub(super) fn again(
 }
 
 impl Draft {
+    /// Returns the plan of an INSERT, and its statements.
+    ///
     /// # Errors
-    /// Why calls of the INSERT are not answered before they are executed.
+    /// The reason why calls of the INSERT are not answered before they are executed.
     fn of(
         insert: &Meaning,
         description: &Description,
@@ -182,7 +184,7 @@ fn doubt(insert: &Meaning, relation: &Relation, trusted: &Trusted) -> Option<&'s
     let reads_committed =
         &*relation.isolation == "read committed" || &*relation.isolation == "read uncommitted";
     let is_ours = |name: &str| name.starts_with(texts::OURS);
-    // A check would compare with the time of the write.
+    // A check compares with the time of the write.
     let compares = level::clocked(parsed, facts, trusted).looks.is_some();
     let bytes = facts.columns.iter().map(|column| column.row_bytes);
     let is_small = facts.columns.len() <= MAX_COLUMNS
@@ -197,7 +199,7 @@ fn doubt(insert: &Meaning, relation: &Relation, trusted: &Trusted) -> Option<&'s
     })
 }
 
-/// Returns true if the computed columns of rows to come can be computed before any call is known.
+/// Returns true if the computed columns of future rows can be computed before any call is known.
 fn is_known_ahead(texts: &PreviewTexts<'_>) -> bool {
     let is_known = |column: &RowColumn<'_>| match column.origin {
         Origin::Parameter(_) => true,

@@ -28,6 +28,6 @@ pub(crate) struct PreviewPart {
     pub(crate) insert: Arc<ParsedStatement>,
     pub(crate) types: Box<[u32]>,
     /// The texts of the plan's question, and of its write with the test of what was stored: they
-    /// say all that the plan relies on. Empty for a write that is executed late.
+    /// contain everything that the plan relies on. Empty for a write that is executed late.
     pub(crate) texts: [Box<str>; 2],
 }

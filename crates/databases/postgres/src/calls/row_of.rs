@@ -84,7 +84,7 @@ impl RowOf {
     }
 }
 
-/// Returns true if the row has the key that the statement names, both before and after the call.
+/// Returns true if the row has the named key both before and after the call.
 fn keeps_key(parsed: &ParsedStatement, facts: &Facts, proven: bool) -> bool {
     let places = facts.primary().unwrap_or_default();
     let columns = places.iter().filter_map(|place| facts.columns.get(*place));

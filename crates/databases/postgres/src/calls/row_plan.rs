@@ -50,7 +50,7 @@ impl RowPlan {
             && parsed.returning.is_none()
             && parsed.overriding.is_none()
             && parsed.functions.is_empty()
-            // Windrow judges the values of rows for such a table.
+            // Windrow itself checks the values of rows for such a table.
             && !facts.ours
             // A trigger may drop the row, or depend on the session's settings.
             && !facts.has_hooks;
@@ -170,7 +170,7 @@ fn keeps_value(type_oid: u32, cast: Option<&str>) -> bool {
 }
 
 /// Returns true if a default does not depend on the settings of a session. It may depend on the
-/// time, on chance or on a sequence.
+/// time, a random number or a sequence.
 fn is_same_everywhere(column: &Column) -> bool {
     let is_moment = || column.kind == Kind::Timestamptz;
     match column.default.as_deref().unwrap_or_default() {

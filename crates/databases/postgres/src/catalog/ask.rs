@@ -32,8 +32,8 @@ pub(super) fn ask_of(wire: &mut Wire, sql: &str, parameter: Oid, values: &[&str]
     debug_assert!(asked, "neither the texts nor a value hold a zero byte");
 }
 
-/// A row of text columns. What is not there reads as nothing: each query gives what it was written
-/// to give.
+/// A row of text columns. A missing column reads as an empty text; each query returns the columns
+/// that its reader expects.
 pub(crate) struct Fields<'a>(pub(crate) DataRow<'a>);
 
 impl<'a> Fields<'a> {

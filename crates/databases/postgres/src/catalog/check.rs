@@ -60,7 +60,7 @@ impl CheckResult {
 }
 
 /// Begins the transaction in which a check is prepared. In a transaction with a single snapshot,
-/// changes made before the check was prepared would go unseen.
+/// changes made before the check was prepared would not be noticed.
 pub(crate) const OPEN: &str =
     "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; SET LOCAL TimeZone = '<windrow>-15:59'";
 
@@ -117,8 +117,8 @@ fn triggers(oid: &str) -> String {
     written("pg_trigger", &format!("x.tgrelid = {oid}"))
 }
 
-/// Returns an SQL expression on the rules of a table, whose row says for ever that it has some once
-/// it had one. NULL if it never had one.
+/// Returns an SQL expression on the rules of a table, whose row keeps saying that it has some once
+/// it had one; NULL if it never had one.
 fn rules(class: &str) -> String {
     let rules = written("pg_rewrite", &format!("x.ev_class = {class}.oid"));
     format!("CASE WHEN {class}.relhasrules THEN {rules} END")
@@ -155,10 +155,10 @@ fn heirs(oid: &str) -> String {
     written("pg_inherits", &format!("x.inhparent = {oid}"))
 }
 
-/// Returns the eight columns of a query that make a [`Print`]: what the catalog says of the table,
-/// of its triggers, of its columns; the transaction that wrote the table's row, with the row's
-/// content, the table's file, the tables, whether any of them has row security, and what the
-/// catalog says of the tables that inherit. The table is `c`, its parts are `o.oids`.
+/// Returns the eight columns of a query that make a [`Print`]: the catalog's state of the table,
+/// its triggers and its columns; the transaction that wrote the table's row, with the row's
+/// content; the table's file; the tables; whether any of them has row security; and the catalog's
+/// state of the tables that inherit. The table is `c`, its parts are `o.oids`.
 pub(crate) fn print() -> String {
     format!(
         "CASE WHEN cardinality(o.oids) > 1 THEN {} ELSE concat_ws(' ', {}, {}, {}) END, \
@@ -306,8 +306,8 @@ fn lean(print: &Print) -> String {
     format!("1 / (({meant} AND {relied}) IS TRUE)::int")
 }
 
-/// Returns the condition that a hypertable has other chunks than were looked at. An insert may have
-/// made them itself, so what it has written is true all the same.
+/// Returns the condition that a hypertable has other chunks than those described. An insert may
+/// have created them itself, so its rows are correct nevertheless.
 fn other_chunks(print: &Print, table: &str) -> String {
     match print.relied.routes && print.oids.len() == 1 {
         true => format!("{}::text <> {}", heirs(table), escape_literal(&print.heirs)),

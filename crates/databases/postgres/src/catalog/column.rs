@@ -1,4 +1,4 @@
-//! Descriptions of columns, and what they mean for the values that are written into them.
+//! Descriptions of columns, and the rules for values written into them.
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ pub(crate) struct Column {
     pub(crate) collation: Option<Box<str>>,
     /// The most bytes that a value takes within its row, whatever the server moves out of the row.
     pub(crate) row_bytes: usize,
-    /// True if the sequence gives its numbers again once it has come to its end.
+    /// True if the sequence starts again once it has come to its end.
     pub(crate) repeats: bool,
     /// True if no value may be given: GENERATED ALWAYS.
     pub(crate) always_generated: bool,
@@ -67,7 +67,7 @@ pub(crate) struct Column {
     pub(crate) identity: bool,
     /// True if two texts of this column are equal only if their bytes are.
     pub(crate) bytewise: bool,
-    /// True if Windrow made the column for a NULL: the first value decides its type.
+    /// True if Windrow created the column for a NULL: the first value decides its type.
     pub(crate) no_value_yet: bool,
 }
 

@@ -31,7 +31,7 @@ pub(crate) fn asks_of(demand: &Demand, facts: Option<&Facts>) -> bool {
 enum Refusal {
     /// The server refused, with this error.
     Server(ServerError),
-    /// Windrow did not make the table.
+    /// Windrow did not create the table.
     NotExtended(Fault),
 }
 
@@ -47,12 +47,12 @@ const TRIES: usize = 3;
 /// Limits the time that a change waits for sessions that use the table.
 const LOCK_WAIT: &str = "SET LOCAL lock_timeout = '5s'";
 
-/// Creates the table, or adds what it lacks. `extends`: also adds what a table lacks that Windrow
-/// did not make.
+/// Creates the table, or adds missing columns. `extends`: also to a table that Windrow did not
+/// create.
 ///
 /// # Errors
 /// Outer: the connection is lost. Inner: the server's error, or the table may not be extended
-/// because Windrow did not make it.
+/// because Windrow did not create it.
 pub(crate) async fn grow(
     wire: &mut Wire,
     dialect: &'static Dialect,
@@ -136,8 +136,8 @@ async fn attempt(
     }
     let mut facts = schema::read_unproven(wire, name, dialect).await?;
     if !there && matches!(facts, Ok(Some(_))) {
-        // Another session was faster. What is seen without the lock may have changed by the time
-        // it is locked.
+        // Another session was faster. Facts that were read without the lock may have changed by the
+        // time the table is locked.
         if let Err(error) = run(wire, &[lock]).await? {
             return Ok(Err(error.into()));
         }
@@ -167,7 +167,7 @@ async fn run(wire: &mut Wire, statements: &[String]) -> Result<Result<(), Server
     Ok(Ok(()))
 }
 
-/// Runs the statements, and logs those that made or added something.
+/// Runs the statements, and logs those that created or added something.
 async fn change(wire: &mut Wire, statements: &[String]) -> Result<Result<(), ServerError>, Broken> {
     let changed = run(wire, statements).await?;
     let made = |sql: &&String| !sql.starts_with("COMMENT") && *sql != "COMMIT";
@@ -232,7 +232,7 @@ fn changes(facts: &Facts, demand: &Demand) -> Vec<String> {
     statements
 }
 
-/// Returns the kind of a column's content in a table that Windrow made, if Windrow judges the
+/// Returns the kind of a column's content in a table that Windrow created, if Windrow checks the
 /// column's values itself.
 pub(crate) fn judged(facts: &Facts, column: &Column) -> Option<infer::Kind> {
     if !facts.ours || column.no_value_yet || column.type_oid != column.base_oid {

@@ -3,12 +3,12 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `ask` | questions to the catalog, and the rows of their answers |
-//! | `schema` | reading a table's description; `schema/plain`: where the catalog knows less |
+//! | `ask` | queries of the catalog, and the rows of their answers |
+//! | `schema` | reading a table's description; `schema/plain`: from a catalog with fewer tables |
 //! | `table`, `column` | the description |
 //! | `cache` | all descriptions of a sink |
-//! | `check` | notices what has changed since a description was read |
-//! | `create` | tables and columns that are made |
+//! | `check` | notices changes since a description was read |
+//! | `create` | creating tables and columns |
 
 pub(crate) mod ask;
 pub(crate) mod cache;

@@ -130,9 +130,9 @@ FROM pg_constraint c
 WHERE c.conrelid = to_regclass($1) AND c.contype IN ('c', 'f')
 ORDER BY c.oid";
 
-/// Reads a table, with the proof of what its writes may share; `None` if there is no table of that
-/// name. Takes one round trip, or two if the catalog is a plain one. Must not run within a
-/// transaction: a missing table would abort it.
+/// Reads a table, with the proof that decides what its writes may share; `None` if there is no
+/// table of that name. Takes one round trip, or two if the catalog is a plain one. Must not run
+/// within a transaction: a missing table would abort it.
 ///
 /// # Errors
 /// Outer: the connection is lost. Inner: the server's error.
@@ -300,7 +300,7 @@ impl SchemaReader {
         let places: Vec<usize> = places.flatten().collect();
         self.facts.indexed = places.into();
         // Without a query for the proof, `relied` must stay unset: an empty proof would mean that
-        // the query found nothing.
+        // the query found nothing that matters.
         if self.query > PROOF {
             if let Some(print) = &mut self.facts.print {
                 print.relied = self.proof.relied();

@@ -9,7 +9,7 @@ use windrow_proof::{Action, Catalog, Clocked, Level, Relied, Trusted};
 use super::column::Column;
 use crate::dialect::Dialect;
 
-/// A table, as it was when its description was read.
+/// A table's description, and when it was read.
 pub(crate) type Table = windrow_database::described::Table<Facts>;
 
 /// The version of a table that is not described: nothing is prepared or checked for it.
@@ -90,8 +90,8 @@ pub(crate) struct Facts {
     pub(crate) refers: bool,
     /// True if a foreign key refers to this table: a delete may reach other tables.
     pub(crate) referenced: bool,
-    /// True if Windrow made the table. Windrow then adds columns, and refuses values that a column
-    /// would not keep unchanged.
+    /// True if Windrow created the table. Windrow then adds columns, and refuses values that a
+    /// column would not keep unchanged.
     pub(crate) ours: bool,
     /// True if values that clients give for columns GENERATED ALWAYS AS IDENTITY are kept.
     pub(crate) overrides: bool,
@@ -140,11 +140,11 @@ pub(crate) struct ReferredKey {
 /// The reason why writes to a table whose proof was not read are isolated.
 pub(crate) const NOT_ASKED: &str = "a table that was not looked into";
 
-/// The mark of tables that Windrow made: their comment.
+/// The comment that marks tables created by Windrow.
 pub(crate) const OURS: &str = "created by windrow";
 
-/// The comment of a column that Windrow made and that has had no value but NULL: its type is not
-/// known yet.
+/// The comment of a column that Windrow created and that has only had NULL: its type is not known
+/// yet.
 pub(crate) const NO_VALUE_YET: &str = "created by windrow; no value yet";
 
 impl Print {

@@ -1,4 +1,4 @@
-//! A batch under way: its units, their writes joined with the tables' descriptions, and the state
+//! A batch under way: its units, their writes matched with the tables' descriptions, and the state
 //! of each unit.
 
 pub(super) mod moments;
@@ -26,7 +26,7 @@ use crate::values::key::RowKey;
 /// Number of writes of one shape from which one set-based statement is cheaper than single ones.
 pub(crate) const FUSE_FROM: usize = 6;
 
-/// A write of the batch, joined with its compiled statement.
+/// A write of the batch, matched with its compiled statement.
 #[derive(Clone, Debug)]
 pub(crate) struct Placed {
     pub(crate) unit: u32,
@@ -204,7 +204,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Returns true if units share a transaction and foreign keys of their tables are deferred.
-    /// Such a transaction has them checked at once, so that no unit's violation is healed by
+    /// Such a transaction has them checked at once, so that no unit's violation is repaired by
     /// another unit, and each is found at its statement.
     pub(crate) fn checks_at_once(&self, units: &[u32]) -> bool {
         let defers = |compiled: &Compiled| {
@@ -258,7 +258,7 @@ impl<'a> Batch<'a> {
         unit.is_some_and(|unit| asks_origin(unit, error))
     }
 
-    /// Returns the client's write at this index of `placed`.
+    /// Returns the write at this index of `placed`.
     pub(crate) fn write_at(&self, item: u32) -> Option<&'a Write> {
         self.write(self.placed.get(item as usize)?)
     }

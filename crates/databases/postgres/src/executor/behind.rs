@@ -1,8 +1,8 @@
-//! Resets a connection after unproven code, before anything else runs on the connection.
+//! Resets a connection after it has run unproven code, before anything else runs on it.
 //!
 //! The reset covers settings, role, locks and temporary tables. It cannot remove a custom setting
 //! (`app.tenant`): PostgreSQL keeps its name for the whole session, where it reads as an empty text
-//! and not as NULL or an error. If code in the database could define such a setting, the connection
+//! instead of NULL or an error. If code in the database could define such a setting, the connection
 //! is replaced before the next segment runs, even within one batch.
 
 use std::sync::Arc;
@@ -38,14 +38,14 @@ const MAKES_UP: &str = r#"SET LOCAL jit = off; SELECT EXISTS (
       UNION ALL SELECT pg_catalog.concat(ev_qual, ev_action) FROM pg_catalog.pg_rewrite WHERE oid >= 16384
     ) own (expression) WHERE expression LIKE '%:funcid 2078 %')"#;
 
-/// The means to get a session as new again after unproven code.
+/// The means to reset a session after unproven code.
 #[derive(Default)]
 pub(super) struct Renewal {
     /// SQL that a new session of this kind runs first.
     pub(super) restore: Box<str>,
     /// The server that gives another connection once this one may not be used any more.
     pub(super) server: Option<Arc<Server>>,
-    /// True if code of the database could define settings; `None` if this batch has not asked.
+    /// True if code in the database could define settings; `None` if this batch has not asked yet.
     makes_up: Option<bool>,
 }
 
@@ -60,12 +60,12 @@ pub(super) enum RenewalEnd {
 }
 
 impl Renewal {
-    /// Forgets what an earlier batch has asked.
+    /// Forgets the answer that an earlier batch has got.
     pub(super) fn begin(&mut self) {
         self.makes_up = None;
     }
 
-    /// Cuts the segments of a round trip after the first unproven one, if code of the database
+    /// Cuts the segments of a round trip after the first unproven one, if code in the database
     /// could define settings.
     pub(super) async fn no_more_than_one_unproven(
         &mut self,
@@ -84,7 +84,7 @@ impl Renewal {
         Ok((now, later))
     }
 
-    /// Returns true if code of this database could define settings. Asks the server at most once
+    /// Returns true if code in this database could define settings. Asks the server at most once
     /// for each batch.
     async fn makes_up(&mut self, wire: &mut Wire, tally: &mut Tally) -> Result<bool, Broken> {
         if self.server.is_none() {

@@ -1,4 +1,5 @@
-//! The meaning of SQLSTATEs for a batch
+//! The meaning of SQLSTATEs while a batch is under way, in addition to
+//! [`Fault::retry`](windrow_core::Fault::retry)
 //! (<https://www.postgresql.org/docs/current/errcodes-appendix.html>).
 
 use windrow_core::sink::Purpose;
@@ -19,7 +20,7 @@ pub(crate) const CANCELED: &str = "57014";
 /// The meaning of an error for the transaction, or the part of one, that it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ErrorMeaning {
-    /// Rolled back for no fault of its own: the transaction may run again as it is.
+    /// Rolled back through no fault of its own: the transaction may run again unchanged.
     Again,
     /// As [`ErrorMeaning::Again`], but on another connection, because the server shuts down.
     Leave,
@@ -87,10 +88,9 @@ impl ErrorMeaning {
 pub(crate) struct Findings {
     /// True if a description is no longer correct: the whole batch is planned again.
     pub(crate) stale: bool,
-    /// Versions of tables that are not as they were described.
+    /// Versions of tables that have changed since they were described.
     pub(crate) changed: Vec<u64>,
-    /// Versions of tables that are as they were described, but of which a further change might not
-    /// be seen.
+    /// Versions of tables that are unchanged, but whose next change might not be noticed.
     pub(crate) outdated: Vec<u64>,
     /// Versions of tables with a catalog change that does not matter here: their checks are
     /// prepared again.
@@ -143,7 +143,7 @@ pub(super) fn verdict_of_table(fault: Fault, purpose: Purpose) -> Verdict {
     }
 }
 
-/// Returns true if a set-based statement can leave out rows that fail with this code.
+/// Returns true if a set-based statement can leave out and report rows that fail with this code.
 pub(super) fn tells(code: &str) -> bool {
     ["23505", "23514", "23503", "23P01"].contains(&code)
 }

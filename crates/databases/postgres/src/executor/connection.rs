@@ -1,4 +1,4 @@
-//! A connection and the knowledge it has gathered.
+//! A connection, and the knowledge that it has gathered.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -174,7 +174,7 @@ impl Connection {
         verdict_of_table(fault, self.purpose)
     }
 
-    /// Returns the means to join writes with their tables.
+    /// Returns the parts that match writes with their tables.
     pub(super) fn placing(&mut self) -> Placing<'_> {
         Placing {
             wire: &mut self.wire,
@@ -212,8 +212,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Forgets statements and descriptions that are no longer correct. Descriptions of changed
-    /// tables are forgotten later, before the batch is planned again.
+    /// Drops statements and descriptions that are no longer correct. Descriptions of changed tables
+    /// are dropped later, before the batch is planned again.
     pub(super) fn learn(&mut self, batch: &Batch<'_>, findings: &Findings) {
         let prepared = &mut self.statements.prepared;
         for version in &findings.unguarded {
@@ -229,8 +229,8 @@ impl Connection {
         self.forget(batch, &findings.outdated, false);
     }
 
-    /// Forgets the descriptions of tables of these versions. `changed`: the tables differ from
-    /// their descriptions; otherwise a further change might go unnoticed.
+    /// Drops the descriptions of tables of these versions. `changed`: the tables differ from their
+    /// descriptions; otherwise a further change might go unnoticed.
     pub(super) fn forget(&self, batch: &Batch<'_>, versions: &[u64], changed: bool) {
         let catalog = &self.shared.catalog;
         for compiled in &batch.shapes {
@@ -238,8 +238,8 @@ impl Connection {
                 continue;
             }
             match &compiled.form {
-                // A changed table is read again in any case, and keeps its version if it turns out
-                // to be the same.
+                // A changed table is read again anyway, and keeps its version if its description is
+                // the same.
                 CompiledForm::Row(_) if changed => {}
                 CompiledForm::Row(_) => catalog.tables.forget(compiled.table.version),
                 CompiledForm::Call(bound) => {
@@ -267,7 +267,7 @@ impl Connection {
     }
 }
 
-/// Returns the fault of a write that no protocol message can hold.
+/// Returns the fault of a write that is too large for a protocol message.
 pub(super) fn unwritable() -> Fault {
     Fault::new(
         FaultClass::Value,

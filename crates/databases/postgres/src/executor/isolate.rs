@@ -1,5 +1,5 @@
-//! Carries out an [`Isolation`]: a transaction in parts, each with a savepoint, so that a failure
-//! in one part leaves the others alone. No client is answered before the commit, and the
+//! Executes an [`Isolation`]: a transaction in parts, each with a savepoint, so that a failure in
+//! one part does not affect the others. No client is answered before the commit, and the
 //! transaction commits only once every answer in it is certain.
 
 mod judge;
@@ -194,7 +194,7 @@ impl Connection {
         let (answered, ended) = self.answers_to((&transactions, None), tally).await;
         ended?;
         let mut leg: Leg = transactions.into_iter().zip(answered).collect();
-        // Of Windrow's own statements only the opening matters, and only if it failed.
+        // Of Windrow's own statements, only the opening matters, and only if it failed.
         let failed = |(place, (_, answers)): (usize, &(SentTransaction, Answers))| {
             place == 0 && open.is_some() && answers.error.is_some()
         };
@@ -203,7 +203,7 @@ impl Connection {
         Ok(Some(leg))
     }
 
-    /// Appends a statement of Windrow's own.
+    /// Appends one of Windrow's own statements.
     fn say(&mut self, sql: &str) -> SentTransaction {
         let said = frontend::query(sql, self.wire.out());
         debug_assert!(said.is_ok(), "a text of ours holds no zero byte");

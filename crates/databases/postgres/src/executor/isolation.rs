@@ -17,11 +17,12 @@ const PIECE_UNITS: usize = 16;
 /// With more units than this, the ones that wait for a lock are first searched for in pieces.
 const SINGLY_UNITS: usize = 256;
 
-/// Attempts after which each unit has a part of its own, which ends the search.
+/// Attempts after which each unit has a part of its own, so that the search ends.
 const MAX_ATTEMPTS: u32 = 8;
 
-/// Parts of a transaction whose units need not stay together. PostgreSQL keeps 64 subtransactions
-/// of a session in shared memory; with more, every snapshot of other sessions gets slower.
+/// The most parts of a transaction whose units need not stay together. PostgreSQL keeps 64
+/// subtransactions of a session in shared memory; with more, every snapshot of other sessions gets
+/// slower.
 const MAX_PARTS: usize = 48;
 
 /// The form in which units without a mark are sent.
@@ -92,8 +93,8 @@ impl Isolation {
     /// Returns a plan if the segments cannot be sent as they are.
     ///
     /// Units of one source must not overtake each other, so if some of them are expected to fail,
-    /// all run as one transaction in parts. Units that may share no transaction are an exception:
-    /// each waits for the outcome of the one before.
+    /// all run as one transaction in parts. Units that may not share a transaction are an
+    /// exception: each waits for the outcome of the one before.
     ///
     /// A statement whose client already knows the columns of its rows is committed only once its
     /// rows have been seen, if nothing keeps the table from changing.

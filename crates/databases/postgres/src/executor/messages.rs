@@ -1,5 +1,5 @@
-//! Messages of single writes and of sets: the values of a row as text, those of a call as their
-//! client sent them, or one array for each of them.
+//! The messages of single writes and of set-based statements: the values of a row as text, those of
+//! a call as its client sent them, or one array for each column or parameter.
 
 use std::borrow::Cow;
 
@@ -54,8 +54,8 @@ impl<'w> KnownTypes<'w> {
     }
 }
 
-/// Returns a statement to be parsed if the real one could not be made for lack of a table: the
-/// server then says what is wrong.
+/// Returns a statement to be parsed in place of one that could not be built without the table: the
+/// server then reports what is wrong.
 pub(crate) fn probe(write: &Write) -> Cow<'_, str> {
     match write.call() {
         Some(call) => Cow::Borrowed(&*call.statement.parsed().text),
@@ -173,7 +173,7 @@ pub(crate) fn send_set<'w>(
         CompiledForm::Row(row_statement) => {
             let columns = row_statement.columns(&compiled.table);
             push_columns(&mut bind, columns, set, &writes, distances, scratch)?;
-            // The place of a write, and if it took place.
+            // The position of a write, and whether it was executed.
             let heads = if set.counted { 0 } else { 2 };
             bind.results(heads, row_statement.result_kinds.iter().map(|_| false))?;
             bind.close()?;
@@ -182,7 +182,8 @@ pub(crate) fn send_set<'w>(
         CompiledForm::Call(bound) => {
             let calls = writes.map(|write| write?.call());
             push_carriers(&mut bind, bound, set, calls, distances)?;
-            // The call's place, if it took place, and the value that it took from a sequence.
+            // The call's position, whether it was executed, and the value that it took from a
+            // sequence.
             let heads = match set.counted {
                 true => 0,
                 false => 2 + u8::from(compiled.generates.is_some()),
@@ -231,7 +232,7 @@ fn push_carriers<'w>(
     distances: &[i64],
 ) -> Result<(), Unfit> {
     let (width, count) = (bound.carriers.len(), calls.len());
-    // Call by call, parameter by parameter: each call's bytes are walked once.
+    // Call by call, parameter by parameter, so that each call's bytes are read once.
     let mut values: Vec<Option<&[u8]>> = Vec::with_capacity(count * width);
     for call in calls {
         values.extend(call.ok_or(Unfit)?.arguments.iter());
@@ -251,7 +252,7 @@ fn push_carriers<'w>(
     Ok(())
 }
 
-/// A Bind message under construction: `put` its parts, then `close` it.
+/// A Bind message under construction. Open it, append its parameters, then close it.
 pub(crate) struct Bind<'o> {
     pub(crate) out: &'o mut BytesMut,
     start: usize,

@@ -2,9 +2,9 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `connection` | a connection and the knowledge it has gathered |
+//! | `connection` | a connection, and the knowledge that it has gathered |
 //! | `statements`, `prepared` | plan: the statements that a connection knows |
-//! | `place`, `batch` | plan: joins writes with their tables, and finds the rows that they touch |
+//! | `place`, `batch` | plan: matches writes with their tables, and finds the rows that they touch |
 //! | `segment`, `order` | plan: the transactions of a round trip |
 //! | `prepare`, `check`, `trust` | send: prepares statements, guards and checks |
 //! | `send`, `messages`, `sent` | send: writes statements to the send buffer |
@@ -62,7 +62,7 @@ use self::send::{FORGET, Sender};
 use self::sent::SentTransaction;
 use self::trust::Trust;
 
-/// Number of times a batch begins again because a table was changed meanwhile.
+/// The number of times that a batch begins again because a table was changed meanwhile.
 const MOST_CHANGES: usize = 8;
 
 impl Connection {
@@ -158,8 +158,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Reads the tables that are not known (`again`: all of them), joins the writes with them, and
-    /// forms transactions.
+    /// Reads the unknown tables (`again`: all of them), matches the writes with them, and forms
+    /// transactions.
     async fn begin(
         &mut self,
         batch: &mut Batch<'_>,
@@ -178,7 +178,7 @@ impl Connection {
     }
 
     /// Sends segments, and settles their answers. `preparation`: what was appended before them.
-    /// Returns what has to run next, the isolations before it, and what was found out.
+    /// Returns what has to run next, the isolations before it, and the findings.
     async fn round_trip(
         &mut self,
         batch: &mut Batch<'_>,
@@ -191,7 +191,7 @@ impl Connection {
         let (answered, prepared) = self.exchange(batch, sent, tally).await?;
         let mut findings = Findings::default();
         if prepared.is_in_vain {
-            // Nothing was written. The same runs again.
+            // Nothing was written. The same segments run again.
             let segments = answered.into_iter().map(|(sent, _)| sent.segment);
             let mut todo: Vec<Segment> = segments.collect();
             match prepared.trust {
@@ -208,7 +208,7 @@ impl Connection {
             settler.settle(transaction, answers);
         }
         let (todo, isolations) = (settler.next, settler.isolations);
-        // The server never had the statement that it did not accept.
+        // A statement that the server did not accept was never prepared.
         findings.statements_gone &= !prepared.has_failed;
         self.learn(batch, &findings);
         Ok((todo, isolations, findings))

@@ -1,9 +1,9 @@
 //! Decides which transactions of a batch are sent first, and which may be sent together.
 //!
-//! Writes of one row keep their order, whatever becomes of their transactions. So a unit that may
-//! run again, or that has a transaction of its own, takes with it all later units on the same rows.
-//! Units of one source are stricter: no later one is sent before the outcome of the earlier one is
-//! known.
+//! Writes of one row keep their order, whatever the outcome of their transactions is. So a unit
+//! that may run again, or that has a transaction of its own, takes with it all later units on the
+//! same rows. Units of one source are stricter: no later one is sent before the outcome of the
+//! earlier one is known.
 
 use std::collections::HashSet;
 
@@ -125,7 +125,8 @@ fn mode_apart(batch: &Batch<'_>, unit: u32) -> Option<Mode> {
     }
 }
 
-/// Joins good units into one transaction. A single small unit needs no plan.
+/// Joins units into one transaction; `None` for no units. A single small unit runs by prepared
+/// statements of its own.
 fn join(batch: &Batch<'_>, units: Vec<u32>) -> Option<Segment> {
     let mode = match units.as_slice() {
         [] => return None,

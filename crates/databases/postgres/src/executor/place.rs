@@ -1,5 +1,5 @@
-//! Joins writes with the descriptions of their tables: reads what is not known, creates what is
-//! missing, and compiles statements.
+//! Matches writes with the descriptions of their tables: reads unknown tables, creates missing
+//! ones, and compiles statements.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -23,8 +23,8 @@ use crate::row_statement::key_names;
 /// The tables that shapes name; `None` for a table that does not exist or could not be read.
 type Tables<'u> = HashMap<&'u TableName, Option<Arc<Table>>>;
 
-/// Joins the writes of a batch with their tables, by the descriptions that the catalog has and the
-/// server gives.
+/// Matches the writes of a batch with their tables, by the descriptions in the catalog and those
+/// that the server returns.
 pub(super) struct Placing<'c> {
     pub(super) wire: &'c mut Wire,
     pub(super) dialect: &'static Dialect,
@@ -34,7 +34,7 @@ pub(super) struct Placing<'c> {
 }
 
 impl Placing<'_> {
-    /// Joins the writes with their tables' descriptions. If the server refuses a description, the
+    /// Matches the writes with their tables' descriptions. If the server refuses a description, the
     /// writes that need it get the reason as their verdict. `again`: reads all tables, known or
     /// not.
     pub(super) async fn place(
@@ -65,7 +65,7 @@ impl Placing<'_> {
         let catalog = self.catalog;
         let (mut tables, mut refused) = (HashMap::new(), Vec::new());
         for name in names(units) {
-            // A key that was created later may not show in what a guard compares.
+            // A guard may not notice a key that was created later.
             let misses = |table: &Arc<Table>| needs_key(units, name, table);
             let known = catalog.tables.fresh(name);
             let table = match known.filter(|table| !again && !misses(table)) {
@@ -120,7 +120,8 @@ impl Placing<'_> {
         Ok(Some(Refused { fault, units }))
     }
 
-    /// Creates what units lack that do not fit their tables. Returns true if anything was tried.
+    /// Creates missing tables and columns for units that do not fit. Returns true if anything was
+    /// tried.
     pub(super) async fn grow(
         &mut self,
         batch: &mut Batch<'_>,
@@ -166,7 +167,7 @@ impl Placing<'_> {
     }
 }
 
-/// Joins the statement of a write with its table. Returns `None` if there is no such table.
+/// Compiles the statement of a write. Returns `None` if its table does not exist.
 fn compile(
     tables: &Tables<'_>,
     catalog: &LaneCatalog,
@@ -195,7 +196,7 @@ fn compile(
     }))
 }
 
-/// Returns the shapes of all writes with Windrow's own values, each run of equal ones once.
+/// Returns the shapes of all writes with Windrow's own values, without consecutive duplicates.
 fn shapes(units: &[Unit]) -> impl Iterator<Item = &Arc<Shape>> {
     let mut last: Option<&Arc<Shape>> = None;
     let writes = units.iter().flat_map(Unit::writes);
@@ -213,7 +214,7 @@ fn names(units: &[Unit]) -> Vec<&TableName> {
     tables.filter(|table| seen.insert(*table)).collect()
 }
 
-/// Returns true if a write needs a key that the table does not have, as far as is known.
+/// Returns true if a write needs a key that the table is not known to have.
 fn needs_key(units: &[Unit], name: &TableName, table: &Table) -> bool {
     let lacks =
         |shape: &Shape| key_names(shape, table).is_none() || table.check_named_key(shape).is_err();

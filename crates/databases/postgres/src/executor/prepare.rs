@@ -23,9 +23,9 @@ use crate::catalog::table::Table;
 use crate::compiled::Compiled;
 use windrow_pgwire::wire::{Answer, Broken, ServerError, Wire};
 
-/// Maximum age of a set-based statement by key. A plan that was made while the table was small
-/// would read the whole table for each batch once the table has grown, until the server renews its
-/// statistics.
+/// The age at which a set-based statement by key is prepared again. The plan of a small table reads
+/// the whole table for each batch; once the table has grown, that would go on until the server
+/// renews its statistics.
 const OLDEST: Duration = Duration::from_secs(10);
 
 /// A statement to be parsed.
@@ -74,7 +74,7 @@ pub(crate) struct Preparation {
     reader: AnsweredReader,
 }
 
-/// The knowledge that the answers to a preparation give.
+/// The results of a preparation.
 #[derive(Default)]
 pub(crate) struct PreparationEnd {
     pub(crate) trust: Trust,
@@ -85,7 +85,8 @@ pub(crate) struct PreparationEnd {
 }
 
 impl Preparation {
-    /// Appends the statements that the segments need. `None`: the connection has them all.
+    /// Appends the statements that the segments need. Returns `None` if the connection has them
+    /// all.
     pub(crate) fn begin(
         wire: &mut Wire,
         prepared: &mut Prepared,
@@ -117,9 +118,9 @@ impl Preparation {
         })
     }
 
-    /// Returns true if the transactions can be sent without waiting for the answers: either they
-    /// write nothing, or nothing but a missing statement can come of the answers, with which the
-    /// server refuses the transaction that needs the statement.
+    /// Returns true if the transactions can be sent without waiting for the answers: they write
+    /// nothing, or the worst answer is a missing statement, for which the server refuses the
+    /// transaction that needs it.
     pub(crate) fn can_be_awaited_later(&self) -> bool {
         let is_plain = |wanted: &Wanted| match &wanted.expected {
             Expected::Anything => true,
@@ -152,7 +153,7 @@ impl Preparation {
         !self.reader.is_done()
     }
 
-    /// Takes in one message.
+    /// Handles one message.
     pub(crate) fn take(&mut self, answer: Answer<'_>) {
         self.reader.take(answer);
     }
@@ -190,7 +191,7 @@ fn wanted_keys(
     segments: &[Segment],
 ) -> Vec<StatementKey> {
     let mut keys = Vec::new();
-    // Each key counts as used, so that none of them is evicted for another one.
+    // Each key counts as used, so that none is evicted for another.
     let mut want = |prepared: &mut Prepared, key, again| {
         let known = prepared.knows(key);
         if (again || !known) && !keys.contains(&key) {
@@ -333,7 +334,7 @@ fn ask(wire: &mut Wire, wanted: &[Wanted]) {
             asked = frontend::describe(b'S', &name, out).is_ok();
         }
         if !asked {
-            // No message is left but the Sync, so the statement counts as failed.
+            // Only the Sync remains, so the statement counts as failed.
             out.truncate(start);
         }
         frontend::sync(out);

@@ -1,4 +1,4 @@
-//! The prepared statements of one connection. Past a limit, the least recently used are closed.
+//! The prepared statements of one connection. Beyond a limit, the least recently used are closed.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,7 +11,8 @@ use crate::catalog::check::Check;
 /// Limit on the number of statements of a connection. Each costs the server some tens of kilobytes.
 const MOST: usize = 256;
 
-/// The purpose of a prepared statement, and the number of what it belongs to.
+/// The purpose of a prepared statement, and the number of its table's version or its compiled
+/// statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum StatementKey {
     /// The guard of a version of a table, which finds changed columns.
@@ -24,7 +25,7 @@ pub(crate) enum StatementKey {
     Telling(u64),
     /// The check of a version of a table, which finds changes of all that its proof relies on.
     Check(Check),
-    /// The statement that reads the sequence value of the write before.
+    /// The statement that reads the sequence value of the preceding write.
     FollowUp,
 }
 
@@ -33,7 +34,7 @@ pub(crate) enum StatementKey {
 pub(crate) enum State {
     /// The statement can be bound.
     Ready,
-    /// The server would not parse it.
+    /// The server refused to parse the statement.
     Failed,
 }
 
@@ -127,7 +128,7 @@ impl Prepared {
         std::mem::take(&mut self.changed)
     }
 
-    /// Forgets statements. They are closed in the next round trip that prepares statements.
+    /// Drops statements. They are closed in the next round trip that prepares statements.
     pub(crate) fn forget(&mut self, gone: impl Fn(StatementKey) -> bool) {
         let closing = &mut self.closing;
         self.entries.retain(|key, entry| {
@@ -138,7 +139,7 @@ impl Prepared {
         });
     }
 
-    /// Forgets all statements, because the server has lost them.
+    /// Drops all statements, because the server has lost them.
     pub(crate) fn clear(&mut self) {
         self.entries.clear();
         self.closing.clear();

@@ -27,7 +27,7 @@ pub(crate) enum Mode {
     /// One unit whose statement the server is expected not to parse. The statement is not executed.
     Probe,
     /// One unit that Windrow itself refuses, if the description that shows the fault still holds:
-    /// the place of the write in the unit, and the fault.
+    /// the position of the write in the unit, and the fault.
     Refuse(usize, Fault),
 }
 

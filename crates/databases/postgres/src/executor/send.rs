@@ -15,12 +15,12 @@ use crate::compiled::Compiled;
 use crate::statement::set::Fused;
 use crate::values::encode::Unfit;
 
-/// Statements that do the same as DISCARD ALL, which may not run together with others. They keep
-/// the plans, which belong to no user.
+/// Statements that together do the same as DISCARD ALL, which may not run in a transaction. They
+/// keep plans, which belong to no user.
 pub(crate) const RESET: &str = "CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET ROLE; RESET ALL; UNLISTEN *; \
     SELECT pg_catalog.pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES; DEALLOCATE ALL; ";
 
-/// Drops the last sequence values of the session, which unproven code could read.
+/// Drops the session's last sequence values, which unproven code could read.
 pub(crate) const FORGET: &str = "DISCARD SEQUENCES";
 
 /// A writer of transactions to the send buffer.
@@ -34,12 +34,12 @@ pub(crate) struct Sender<'s, 'u> {
     pub(crate) part: bool,
 }
 
-/// Undoes changes that a failed part before may have left. Outside of a transaction this fails, and
-/// the part fails with it.
+/// Undoes changes that a failed earlier part may have left. Outside a transaction this fails, and
+/// so does the part.
 const BACK: &str = "ROLLBACK TO SAVEPOINT windrow";
 
-/// Has foreign keys checked at their statements until the transaction ends. As the first statement
-/// outside of BEGIN it is worth a warning to the server, which no client gets.
+/// Makes the server check foreign keys at their statements until the transaction ends. As the first
+/// statement outside of BEGIN it causes a warning, which no client gets.
 pub(super) const AT_ONCE: &str = "SET CONSTRAINTS ALL IMMEDIATE";
 
 /// Keeps the work of a part. The server does not execute these after a failure in the part.
@@ -133,7 +133,8 @@ impl<'s> Sender<'s, '_> {
         step.items.iter().all(reads)
     }
 
-    /// Appends the statements of a unit to be parsed only: the server says what is wrong with them.
+    /// Appends the statements of a unit to be parsed only, so that the server reports what is wrong
+    /// with them.
     fn send_probe(&mut self, unit: u32) -> Result<(), Unfit> {
         let Some(whole) = self.batch.units.get(unit as usize) else {
             return Ok(());
@@ -185,8 +186,8 @@ impl<'s> Sender<'s, '_> {
         Ok(())
     }
 
-    /// Returns the statement after a write that is the whole batch. It checks the table and reads
-    /// the write's sequence value in one.
+    /// Returns the statement after a write that is the whole batch. It both checks the table and
+    /// reads the write's sequence value.
     fn asking_check(&mut self, segment: &Segment) -> Option<(u32, u64)> {
         let item = self.batch.lone_asked()?;
         if self.part || self.batch.is_apart(segment) {
@@ -251,7 +252,7 @@ impl<'s> Sender<'s, '_> {
             let ready = self.prepared.ready(key).filter(|_| !is_parsed);
             send_one(compiled, write, ready, self.buffers())?;
         }
-        // Nothing else shows that the description still holds.
+        // Only the known types show that the description still holds.
         let known = KnownTypes::of(write);
         if apart && (matches!(known, KnownTypes::AtUse) || known.of_rows().is_some()) {
             frontend::describe(b'S', "", self.out).map_err(|_| Unfit)?;
@@ -259,7 +260,7 @@ impl<'s> Sender<'s, '_> {
         Ok(compiled)
     }
 
-    /// Appends the prepared statement that reads the sequence value of the write before.
+    /// Appends the prepared statement that reads the sequence value of the preceding write.
     fn send_follow_up(&mut self, number: u64) -> Result<(), Unfit> {
         let mut bind = Bind::open(self.out, Some(number));
         bind.out.put_i16(0);

@@ -159,8 +159,8 @@ impl Settler<'_, '_> {
         }
     }
 
-    /// Handles a lock of another session on a whole table. Units of that table wait for the lock on
-    /// a connection of their own, and the others go on.
+    /// Handles another session's lock on a whole table. Units of that table wait for the lock on a
+    /// connection of their own, and the others go on.
     fn table_locked(&mut self, segment: Segment, version: u64, error: ServerError) {
         let verdict = Verdict::WaitsForLock(Fault::from(error));
         let (waiting, others): (Vec<u32>, Vec<u32>) = segment.units.into_iter().partition(|unit| {

@@ -1,15 +1,15 @@
 //! The statements that a connection knows.
 //!
-//! - **Compiled** statements are joined with one version of a table's description. Their key
-//!   is a shape, or the number of a statement of SQL clients.
+//! - **Compiled** statements are matched with one version of a table's description. Their key is a
+//!   shape, or the number of a statement of SQL clients.
 //! - **Prepared** statements have a name on the server. Each belongs to a compiled statement or to
 //!   a version of a table.
 //! - **Planned** function bodies are kept by the server itself.
 //!
 //! A compiled statement is dropped, with all its prepared ones, when its key is used with another
-//! version of its table. Past a limit, the least recently used prepared statements are closed, and
-//! all compiled ones are dropped at once (batches under way hold their own). Only the server drops
-//! planned bodies: with the session, or by `DISCARD PLANS`.
+//! version of its table. Beyond a limit, the least recently used prepared statements are closed,
+//! and all compiled ones are dropped at once (batches under way hold their own). Only the server
+//! drops planned bodies: with the session, or by `DISCARD PLANS`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -115,9 +115,9 @@ impl Statements {
     }
 
     /// Returns true if triggers of these tables may have been planned in this session for columns
-    /// of other types. The server keeps such plans of PL/pgSQL, and would refuse writes of clients
-    /// that have never run them. Records the columns for which the triggers are planned from now
-    /// on.
+    /// of other types. The server keeps such PL/pgSQL plans, and would refuse writes that would
+    /// succeed in a session without them. Records the columns for which the triggers are planned
+    /// from now on.
     pub(crate) fn has_old_plans<'t>(&mut self, tables: impl Iterator<Item = &'t Table>) -> bool {
         let prints = tables.filter_map(|table| table.print.as_ref());
         let mut old = false;
@@ -134,8 +134,7 @@ impl Statements {
         old
     }
 
-    /// Forgets what was prepared and planned, because another session has replaced the previous
-    /// one.
+    /// Drops what was prepared and planned, because another session has replaced the previous one.
     pub(crate) fn session_is_new(&mut self) {
         self.prepared.clear();
         self.planned.clear();

@@ -1,5 +1,5 @@
-//! The timeouts of a lane's clients: `lock_timeout` and `statement_timeout`, wherever they were set
-//! (by the client, for its role, for the database, on the server).
+//! The timeouts of a lane's clients: `lock_timeout` and `statement_timeout`, set by the client, for
+//! its role, for the database, or on the server.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -74,14 +74,14 @@ impl Timeouts {
         }
     }
 
-    /// Returns the lock timeout of a batch. It is short enough that a unit that meets a lock can
-    /// still run again alone within its client's timeouts.
+    /// Returns the lock timeout of a batch. It is short, so that a unit that meets a lock can still
+    /// run again alone within its client's timeouts.
     pub(crate) fn of_batches(&self, lock_wait: Duration) -> Duration {
         let halves = [self.lock, self.statement].into_iter().flatten();
         halves.map(|limit| limit / 2).fold(lock_wait, Duration::min)
     }
 
-    /// Returns the settings for a unit that arrived at that time: the rest of both timeouts.
+    /// Returns the settings for a unit that arrived at this time: the remainder of both timeouts.
     pub(crate) fn left(&self, arrived: Instant) -> Option<String> {
         let spent = arrived.elapsed();
         let rest = |limit: Option<Duration>| limit.map(|limit| whole(limit.saturating_sub(spent)));
@@ -99,7 +99,7 @@ impl Timeouts {
     }
 }
 
-/// Sets the rest of a unit's timeouts.
+/// Sets the remainder of a unit's timeouts.
 ///
 /// # Errors
 /// If the connection broke.

@@ -1,6 +1,6 @@
-//! The lock timeout of batches. Usually a batch waits for a while, because most locks are released
-//! soon. If a batch has met a lock, the next ones wait only briefly, because each lock holds up all
-//! units of a batch.
+//! The lock timeout of batches. Usually a batch waits, because most locks are released soon. After
+//! a batch has met a lock, the next ones wait only briefly, because each lock delays all units of a
+//! batch.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const SHARE: u32 = 5;
 /// The lock timeout of one connection's batches.
 #[derive(Debug)]
 pub(super) struct Wariness {
-    /// The usual timeout; `None` if the connection waits without a limit of its own.
+    /// The usual timeout; `None` if the connection has no limit of its own.
     usual: Option<Duration>,
     /// Number of batches until the usual timeout is set again; 0 if it applies.
     wary: u32,

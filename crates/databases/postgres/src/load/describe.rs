@@ -12,7 +12,7 @@ use windrow_pgwire::wire::{Answer, Broken, ServerError, Wire};
 
 /// A table's OID and kind, and its columns' names, types and modifiers, as one text. A description
 /// holds as long as this text does not change. The text also covers rules, triggers and row
-/// security: a load relies on them and would not notice a change otherwise.
+/// security: a load relies on them, and would not notice a change by itself.
 const PRINT: &str = "\
 concat_ws(' ', c.oid, c.relkind, row_security_active(c.oid),
   EXISTS (SELECT FROM pg_rewrite r WHERE r.ev_class = c.oid),
@@ -20,7 +20,7 @@ concat_ws(' ', c.oid, c.relkind, row_security_active(c.oid),
   (SELECT string_agg(concat_ws(' ', quote_ident(a.attname), a.atttypid, a.atttypmod, a.attgenerated, a.attidentity), ',' ORDER BY a.attnum)
     FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped))";
 
-/// Further facts that decide if COPY can fill the table, and the columns' types as SQL.
+/// Further facts that decide whether COPY can fill the table, and the columns' types as SQL.
 const MORE: &str = "\
 c.relkind,
   EXISTS (SELECT FROM pg_rewrite r WHERE r.ev_class = c.oid),

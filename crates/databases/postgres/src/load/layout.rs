@@ -21,7 +21,7 @@ use crate::statement::of_shape::{push, push_conflict};
 const STAGE: &str = "pg_temp.windrow_portion";
 const STAGE_NAME: &str = "windrow_portion";
 
-/// A plan joined with its table.
+/// A plan matched with its table.
 pub(super) struct Layout {
     pub(super) columns: Box<[Target]>,
     /// True if all columns can be written in binary.
@@ -52,10 +52,11 @@ pub(super) struct Staged {
 }
 
 impl Layout {
+    /// Matches a plan with its table. `creates`: the rows' own statements create missing columns.
+    ///
     /// # Errors
-    /// An error of the plan (a missing column, a key that does not make sense), or
-    /// [`FaultClass::Unsupported`] if COPY would do something else than the rows' own statements.
-    /// `creates`: those statements create missing columns.
+    /// An error of the plan (a missing column, a key that makes no sense), or
+    /// [`FaultClass::Unsupported`] if COPY would differ from the rows' own statements.
     pub(super) fn new(plan: &LoadPlan, table: &Described, creates: bool) -> Result<Self, Fault> {
         let facts = &table.facts;
         if let Some(why) = table.more.apart {

@@ -25,8 +25,8 @@ pub(super) struct PortionLoader {
     pub(super) seen: Vec<Judge>,
     /// Decides if the next whole portion is tried in binary.
     whole: FormSkips,
-    /// Decides the same for portions whose bad rows are left out: there, a few odd spellings are no
-    /// reason for text.
+    /// The same for portions whose bad rows are left out: there, a few odd spellings are no reason
+    /// for text.
     in_parts: FormSkips,
     /// True if keys come more than once in a portion.
     repeated: bool,
@@ -74,8 +74,8 @@ impl PortionLoader {
         }
     }
 
-    /// Notes that keys come more than once. Returns false if that was known, or if nothing can be
-    /// done.
+    /// Notes that keys come more than once. Returns false if that was known, or if it does not
+    /// help.
     fn learns_of_repeated(&mut self) -> bool {
         let known = self.layout.staged.as_ref();
         // The number of rows to write would not be known.

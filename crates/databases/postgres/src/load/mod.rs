@@ -1,26 +1,26 @@
 //! Loading many rows by COPY.
 //!
 //! A portion is one round trip and one transaction: COPY, its data, the mark, a check that the
-//! table still is what it was described as, and the Sync that commits. A field means the same as in
-//! a write of its row alone.
+//! table still matches its description, and the Sync that commits. A field means the same as in a
+//! write of its row alone.
 //!
 //! | file | what it does |
 //! | --- | --- |
 //! | `describe`, `layout` | the table's description, and the statements that follow from it |
 //! | `binary`, `numeric`, `plain`, `misspelled` | fields in COPY's two forms, and fields that have none |
-//! | `stream`, `verbatim`, `transfer` | a portion on its way: encoded while the server takes it in, or as its file has it |
+//! | `stream`, `verbatim`, `transfer` | sending a portion: encoded while the server reads it, or unchanged from its file |
 //! | `row_checks`, `without_bad` | the rows that would be refused, and the portion without them |
 //! | `answers` | the portion's outcome from the server's answers |
 //! | `loader`, `marks` | the ports |
 //!
-//! Records of CSV go as they stand in the file. Other rows go in binary, which costs the server
-//! less time than text. A portion with a field whose spelling the encoder does not know goes as
-//! text, so that the server itself judges. If keys may exist already, rows go into a temporary
-//! table and from there by `INSERT .. SELECT .. ON CONFLICT`.
+//! Records of CSV are sent unchanged. Other rows go in binary, which costs the server less time
+//! than text. A portion with a field whose spelling the encoder does not know goes as text, so that
+//! the server decides. If keys may exist already, rows go into a temporary table and from there by
+//! `INSERT .. SELECT .. ON CONFLICT`.
 //!
-//! CockroachDB has COPY too, but it is no part of a transaction that other statements of the
-//! extended protocol belong to, and earlier releases commit it in pieces of a hundred rows: there
-//! rows go through a lane.
+//! CockroachDB has COPY too, but cannot combine it in a transaction with other statements of the
+//! extended protocol, and older releases commit it in pieces of a hundred rows. So its rows go
+//! through a lane.
 
 mod answers;
 mod binary;
@@ -63,7 +63,8 @@ use windrow_pgwire::wire::Wire;
 /// COPY into one database.
 pub(super) struct Copy {
     server: Arc<Server>,
-    /// The connection that read the table's columns. It has the catalog cached, and loads first.
+    /// The connection that read the table's columns. Its session has the catalog cached, so it
+    /// loads first.
     spare: Mutex<Option<(Wire, &'static Dialect)>>,
 }
 

@@ -1,6 +1,6 @@
 //! Asks the server which rows of a portion the table would refuse, before they are written.
 //!
-//! The columns in question go into a temporary table first. The answer is only a guess: the rows'
+//! The columns to be checked go into a temporary table first. The answer is only a guess: the rows'
 //! own statements decide if they are refused. Only checks that have refused rows of this load
 //! before are asked.
 
@@ -23,7 +23,7 @@ use crate::catalog::table::{Condition, Facts, Test, Unique};
 use crate::statement::of_shape::push;
 use crate::statement::set;
 
-/// The temporary table with the columns in question.
+/// The temporary table with the columns to be checked.
 const TABLE: &str = "windrow_sieve";
 
 /// A check that may refuse rows.
@@ -106,7 +106,7 @@ impl RowChecks {
             row.extend(fields.by_ref().take(columns));
             let mut again = false;
             for (key, seen) in self.keys.iter().zip(&mut seen) {
-                // Different keys may have the same hash: this is a guess like all others.
+                // Different keys may have the same hash: like all checks here, this is a guess.
                 again |= hash(key, &row).is_some_and(|hash| !seen.insert(hash));
             }
             if again {

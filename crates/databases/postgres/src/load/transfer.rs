@@ -1,4 +1,4 @@
-//! A portion on its way: encoded piece by piece while the server takes it in.
+//! Sends a portion, encoded piece by piece while the server reads it.
 
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
@@ -11,7 +11,7 @@ use super::marks::{push_hold, push_marks};
 use super::message::push_statement;
 use windrow_pgwire::wire::{Answer, Dialogue};
 
-/// A statement that fails, so that its transaction does.
+/// A statement that fails, so that its transaction is rolled back.
 const TAKE_BACK: &str = "SELECT 1 / 0";
 
 /// The next part of a portion to send.
@@ -19,7 +19,7 @@ const TAKE_BACK: &str = "SELECT 1 / 0";
 enum Stage {
     Begin,
     Rows,
-    /// All rows are sent, and how many were written is not known yet.
+    /// All rows were sent, and the number written is not known yet.
     Count,
     End,
 }

@@ -46,8 +46,8 @@ impl PortionLoader {
         new.is_some()
     }
 
-    /// Returns false if a later row takes the place of an earlier one: only rows that are certainly
-    /// bad are left out then.
+    /// Returns false if a later row replaces an earlier one: then only rows that are certainly bad
+    /// are left out.
     pub(super) fn leaves_out(&self) -> bool {
         let staged = self.layout.staged.as_ref();
         staged.is_none_or(|staged| staged.on_conflict != OnConflict::Update)

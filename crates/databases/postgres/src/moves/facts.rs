@@ -1,4 +1,4 @@
-//! Reads what the catalog says of a table, as far as a move needs it.
+//! Reads those facts about a table from the catalog that a move needs.
 
 use windrow_core::moves::{Referrer, TableFacts, Takes};
 use windrow_core::{Fault, FaultClass, Name, TableName};
@@ -12,8 +12,9 @@ const TABLE: &str = "\
 SELECT c.oid, c.relkind, c.relkind = 'p' OR c.relhassubclass, (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
 FROM pg_class c WHERE c.oid = to_regclass($1)";
 
-/// Selects the columns; of each whether it is computed, its type, and whether every row must bring
-/// a value: the column may not be NULL and has no default, and no trigger or rule can fill it in.
+/// Selects the columns; for each whether it is computed, its type, and whether every row must
+/// provide a value: the column is NOT NULL without a default, and no trigger or rule can fill it
+/// in.
 const COLUMNS: &str = "\
 SELECT a.attname, a.attgenerated <> '', format_type(a.atttypid, a.atttypmod),
   (a.attnotnull OR t.typnotnull) AND NOT a.atthasdef AND a.attidentity = '' AND t.typdefault IS NULL
@@ -35,8 +36,8 @@ WHERE i.indrelid = to_regclass($1) AND i.indisvalid AND i.indisunique AND i.indi
     WHERE k.place <= i.indnkeyatts AND NOT a.attnotnull)
 ORDER BY i.indisprimary DESC, i.indexrelid";
 
-/// Returns what else changes if rows are deleted of the table, its partitions or those that inherit
-/// from it: foreign keys, triggers, rules; of each its sort, its table, its name and what it does.
+/// Selects the side effects of deleting rows of the table, its partitions or tables that inherit
+/// from it: foreign keys, triggers, rules; for each its sort, its table, its name and its action.
 const EFFECTS: &str = "\
 WITH RECURSIVE parts(oid) AS (SELECT to_regclass($1)::oid UNION SELECT i.inhrelid FROM pg_inherits i JOIN parts p ON i.inhparent = p.oid)
 SELECT 'k', min(c.conrelid::regclass::text), c.conname, CASE c.confdeltype WHEN 'c' THEN 'CASCADE' WHEN 'n' THEN 'SET NULL' ELSE 'SET DEFAULT' END
@@ -47,9 +48,9 @@ UNION ALL SELECT 'r', r.ev_class::regclass::text, r.rulename, NULL
 FROM pg_rewrite r WHERE r.ev_type = '4' AND r.ev_enabled <> 'D' AND r.ev_class IN (SELECT oid FROM parts)
 ORDER BY 1, 2, 3";
 
-/// Returns the foreign keys of other tables that keep rows from being deleted, as far as the role
-/// may look into those tables; of each the name, its table and the condition on a row of the table
-/// that others refer to it. A key that is not enforced (PostgreSQL 18) keeps nothing.
+/// Selects the foreign keys of other tables that prevent rows from being deleted, if the role may
+/// read those tables; for each the name, its table, and the condition that others refer to a row of
+/// the table. A key that is not enforced (PostgreSQL 18) prevents nothing.
 const REFERRERS: &str = "\
 WITH RECURSIVE parts(oid) AS (SELECT to_regclass($1)::oid UNION SELECT i.inhrelid FROM pg_inherits i JOIN parts p ON i.inhparent = p.oid)
 SELECT c.conname, c.conrelid::regclass, format('EXISTS (SELECT FROM %s AS windrow_child WHERE %s)', c.conrelid::regclass,
@@ -63,13 +64,14 @@ WHERE c.contype = 'f' AND c.confdeltype IN ('a', 'r') AND c.conparentid = 0 AND 
   AND to_jsonb(c) ->> 'conenforced' IS DISTINCT FROM 'false'
 ORDER BY c.conrelid::regclass::text, c.conname";
 
-/// A table, and how its rows can be named.
+/// A table's facts for a move.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
     pub(super) table: TableFacts,
     /// The table's number.
     pub(super) oid: String,
-    /// True if the rows lie in several tables, so that a row's place alone does not identify it.
+    /// True if the rows are in several tables, so that a row's position (`ctid`) does not identify
+    /// it.
     pub(super) parted: bool,
     /// The columns' types as SQL, in the order of the columns.
     pub(super) types: Vec<String>,

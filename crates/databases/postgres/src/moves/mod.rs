@@ -2,20 +2,20 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `facts` | what a table is like |
+//! | `facts` | the facts about a table |
 //! | `text` | the statements of a move |
 //! | `letter_text` | the statement that writes dead letters |
 //! | `mover` | the transactions |
-//! | `pick` | rows that are locked, and read where they go elsewhere |
-//! | `letters` | rows that go to the dead letters |
+//! | `pick` | locking rows, and reading them if they move to another database |
+//! | `letters` | writing dead letters |
 //! | `unreadable` | texts that have no form in UTF-8 |
-//! | `survey` | what would be moved |
-//! | `open` | destinations, looked up and made |
+//! | `survey` | counting the rows that would be moved |
+//! | `open` | looking up and creating destinations |
 //! | `news` | LISTEN |
-//! | `spare` | the connection between two steps |
+//! | `spare` | keeping the connection between two steps |
 //!
 //! A picked row is identified by its place in the table (`ctid`): no other session can change the
-//! place while the row is locked. If rows lie in several tables (partitions, inheritance) they are
+//! place while the row is locked. If rows are in several tables (partitions, inheritance) they are
 //! identified by their key.
 
 mod facts;
@@ -55,7 +55,7 @@ const NAME_BYTES: usize = 63;
 /// files) share its number, but not this.
 const SINCE: &str = "SELECT extract(epoch FROM pg_postmaster_start_time())::text";
 
-/// Reads the server's number, which no other server has, unless it is a copy of this one. The
+/// Reads the server's number (its system identifier), which only copies of the server share. The
 /// number survives a failover, as the rows do.
 const SERVER: &str = "SELECT system_identifier::text FROM pg_control_system()";
 

@@ -31,7 +31,7 @@ pub(super) struct PgMover {
     within: bool,
     /// True if there is a savepoint that is not released yet.
     saved: bool,
-    /// True if a statement failed and was not undone: nothing can be committed.
+    /// True if a statement failed and was not undone, so that nothing can be committed.
     pub(super) spoiled: bool,
 }
 
@@ -95,8 +95,8 @@ impl PgMover {
     }
 
     /// Asks again why a row is refused, if the server could not send its error because the message
-    /// holds a text that has no form in UTF-8. This time the message comes in the database's own
-    /// encoding, and bytes that are not UTF-8 are replaced in it.
+    /// has no form in UTF-8. This time the message comes in the database's own encoding, and bytes
+    /// that are not UTF-8 are replaced in it.
     pub(super) async fn in_own_words(&mut self, parts: &[Part<'_>], refused: Refused) -> Refused {
         let ([part], true) = (parts, is_unreadable(&refused.fault)) else {
             return refused;
@@ -226,7 +226,7 @@ impl Mover for PgMover {
         let ask = self.named(Ask::of(self.texts.delete()), &rows.iter().copied());
         let deleted = self.ask(ask).await;
         let all = rows.len() as u64;
-        // Nothing can be committed otherwise.
+        // Otherwise nothing can be committed.
         self.spoiled |= !deleted.as_ref().is_ok_and(|deleted| *deleted == all);
         match deleted? == all {
             true => Ok(()),

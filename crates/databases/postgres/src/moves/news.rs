@@ -31,7 +31,7 @@ impl PgNews {
         Ok(Self { wire })
     }
 
-    /// Returns ready as soon as there was a notification.
+    /// Returns ready once there was a notification.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
         loop {
             let mut is_notified = false;

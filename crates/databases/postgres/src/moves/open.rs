@@ -11,7 +11,7 @@ use super::text::Texts;
 use crate::own_tables::MAKING;
 use crate::talk::{Ask, talk, text};
 
-/// Selects columns whose default is taken from a sequence, which belongs to the source.
+/// Selects columns whose default is taken from a sequence, which the source must not share.
 const COUNTED: &str = "\
 SELECT a.attname FROM pg_attrdef d
 JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
@@ -25,7 +25,7 @@ SELECT c.conname, pg_get_constraintdef(c.oid) FROM pg_constraint c
 WHERE c.conrelid = to_regclass($1) AND c.contype = 'f' AND c.confrelid <> c.conrelid AND c.conparentid = 0
 ORDER BY c.conname";
 
-/// Looks a destination up, creates it if wanted, and lets the server judge if rows can be written
+/// Looks up a destination, creates it if wanted, and asks the server whether rows can be written
 /// there.
 pub(super) async fn open(
     wire: &mut Wire,
@@ -66,8 +66,8 @@ pub(super) async fn open(
     Ok(destination)
 }
 
-/// Creates a table like another: columns, defaults, checks, indexes, foreign keys; no generators of
-/// numbers.
+/// Creates a table like another: columns, defaults, checks, indexes, foreign keys, but no
+/// sequences.
 async fn make(wire: &mut Wire, source: &TableName, table: &TableName) -> Result<(), Fault> {
     let (from, to) = (quoted(source), quoted(table));
     let asks = [

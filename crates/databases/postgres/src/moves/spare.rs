@@ -1,4 +1,5 @@
-//! Keeps the connection of one step of a move for the next, so that not every step opens its own.
+//! Keeps the connection of one step of a move for the next, so that each step need not open its
+//! own.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -61,7 +62,7 @@ impl Drop for Spare {
 }
 
 /// Closes a connection in the background. Without a runtime the connection is just dropped, which
-/// the server takes for its end, too.
+/// ends it as well.
 fn part(visit: Visit) {
     if let Ok(runtime) = Handle::try_current() {
         runtime.spawn(visit.wire.terminate());

@@ -111,8 +111,8 @@ impl Texts {
         format!("SELECT {what}::text FROM {source} WHERE {held}")
     }
 
-    /// Returns the list of the columns that are read: the handles as texts, the route as text, then
-    /// (across databases) the columns that name the row, and the columns to move.
+    /// Returns the list of columns to read: the handles as texts, the route as text, then (across
+    /// databases) the columns that name the row, and the columns to move.
     fn what(&self) -> String {
         let mut what = self.handle_texts();
         what.push_str(", ");
@@ -237,9 +237,9 @@ impl Texts {
     }
 
     /// Returns the statement that moves a whole batch: locks rows, inserts them at the destination
-    /// and deletes them. The statement divides by zero if a row is missing on the way. It locks one
-    /// more row than it moves, which shows if there are more rows, and that row stays. The answer:
-    /// the number of rows moved, and the number of rows locked.
+    /// and deletes them. The statement divides by zero if not every row arrives. It locks one more
+    /// row than it moves, to show whether there are more rows. It returns the number of rows moved,
+    /// and the number of rows locked.
     pub(super) fn sweep(&self, rows: usize, to: &Destination) -> String {
         let mut sql = String::from("WITH picked AS MATERIALIZED (");
         let (names, held) = match &self.handle {

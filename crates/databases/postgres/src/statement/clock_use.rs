@@ -1,5 +1,5 @@
-//! Finds where a statement reads the transaction's clock, and what becomes of that in a set-based
-//! statement.
+//! Finds where a statement reads the transaction's clock, and what a set-based statement makes of
+//! it.
 
 use windrow_core::{Expression, Name, Op, ParsedStatement, Piece};
 use windrow_proof::{Clock, Clocked, clock};
@@ -27,11 +27,11 @@ pub(crate) struct ClockUse {
     pub(crate) excluded: Option<Name>,
 }
 
-/// The findings of a look through a statement.
+/// The findings about a statement.
 #[derive(Default)]
 struct Finder<'a> {
     found: ClockUse,
-    /// Columns that get a value computed from the clock.
+    /// Columns whose values are computed from the clock.
     written: Vec<&'a Name>,
     /// Columns that get the transaction's own time.
     shared: Vec<Name>,
@@ -40,7 +40,7 @@ struct Finder<'a> {
 }
 
 impl ClockUse {
-    /// Looks through a statement. `clocked`: what the table runs for its writes that reads the
+    /// Examines a statement. `clocked`: code that the table runs for its writes and that reads the
     /// clock.
     pub(crate) fn of(parsed: &ParsedStatement, facts: &Facts, clocked: &Clocked) -> Self {
         let mut finder = Finder::default();

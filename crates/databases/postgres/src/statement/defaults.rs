@@ -1,4 +1,4 @@
-//! Defaults of a table's columns that the writes of a statement make use of.
+//! The defaults that the writes of a statement use.
 
 use windrow_core::{Expression, Op, ParsedStatement};
 
@@ -6,11 +6,11 @@ use super::parsed::{given, has_word};
 use crate::catalog::column::Column;
 use crate::catalog::table::Facts;
 
-/// Lists the columns whose defaults a statement's writes make use of: those that an insert gives no
-/// value, and those that an update sets to DEFAULT.
+/// Lists the columns whose defaults a statement's writes use: those that an insert gives no value,
+/// and those that an update sets to DEFAULT.
 ///
 /// # Errors
-/// Several rows of one insert take from a sequence. Any of them may say DEFAULT.
+/// Several rows of one insert take values from a sequence, because any of them may contain DEFAULT.
 pub(crate) fn used_defaults<'f>(
     parsed: &ParsedStatement,
     facts: &'f Facts,
@@ -40,7 +40,7 @@ pub(crate) fn used_defaults<'f>(
     }
 }
 
-/// Returns true if the default of a column takes from a sequence.
+/// Returns true if the default of a column takes values from a sequence.
 pub(crate) fn takes(column: &Column) -> bool {
     let default = column.default.as_deref().unwrap_or_default();
     column.sequence != 0 || has_word(default, &["nextval"])

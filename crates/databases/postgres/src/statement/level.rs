@@ -1,4 +1,4 @@
-//! Decides what writes of a statement may share, by the proof over the catalog.
+//! Decides what the writes of a statement may share, by the proof over the catalog.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::moment::Moment;
 
 /// The extent to which writes of a statement share transactions and statements.
 pub(crate) struct Sharing {
-    /// True if what the statement runs besides itself is proven for each row.
+    /// True if all code that the statement runs is proven for each row.
     pub(crate) is_proven: bool,
     pub(crate) apart: Option<Arc<Apart>>,
     pub(crate) moment: Moment,
@@ -31,7 +31,8 @@ pub(crate) fn of_statement(parsed: &ParsedStatement, facts: &Facts, trusted: &Tr
     with_action(parsed, facts, |action| facts.judge(action, trusted))
 }
 
-/// Finds what a table runs for a statement's writes that reads the transaction's clock.
+/// Returns the code that a table runs for a statement's writes and that reads the transaction's
+/// clock.
 pub(crate) fn clocked(parsed: &ParsedStatement, facts: &Facts, trusted: &Trusted) -> Clocked {
     with_action(parsed, facts, |action| facts.clocked(action, trusted))
 }

@@ -1,11 +1,11 @@
 //! A write as a statement whose parts are known, and the SQL that executes many such writes at
-//! once. Both kinds of work use it: rows and SQL calls. It never looks at values.
+//! once. Used for rows and for SQL calls. Nothing here reads values.
 //!
 //! | module | what it does |
 //! | --- | --- |
 //! | `of_shape` | the statement of a row write |
 //! | `parsed` | reads single parts of a statement |
-//! | `defaults` | lists the defaults that writes of a statement make use of |
+//! | `defaults` | lists the defaults that writes of a statement use |
 //! | `level` | decides what writes of a statement may share |
 //! | `clock_use` | finds where a statement reads the transaction's clock |
 //! | `set` | the set-based statement |

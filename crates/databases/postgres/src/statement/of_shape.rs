@@ -1,7 +1,7 @@
-//! The statement of a row write: what its client would have sent.
+//! The statement of a row write, as its client would have written it.
 //!
 //! Parameters have no declared type: the server takes the column's, reads the text with that type's
-//! input function, and its errors are the true ones.
+//! input function, and reports its own errors.
 
 use std::fmt::Write as _;
 
@@ -54,8 +54,8 @@ fn sql(text: String) -> Expression {
     Expression::Sql([Piece::Text(text.into())].into())
 }
 
-/// The clause of an insert that may meet its row. An upsert of nothing but a key sets the key to
-/// what it is, so no column is listed.
+/// Returns the ON CONFLICT clause of an insert; `None` for a plain one. An upsert of only a key
+/// sets the key to itself, so no column is listed.
 fn conflict(shape: &Shape, key: &[Name]) -> Option<Conflict> {
     let update = shape.on_conflict == OnConflict::Update;
     if shape.op != Op::Insert || shape.on_conflict == OnConflict::Error {
@@ -164,9 +164,9 @@ fn push_expression(sql: &mut String, expression: &Expression) {
 }
 
 /// Returns true if `UPSERT` does the same as the insert's own `ON CONFLICT`: a row is found by the
-/// primary key alone, no other unique key could be violated, and every column is given, so that
-/// nothing of the row that is there has to be kept
-/// (<https://www.cockroachlabs.com/docs/stable/upsert>). It writes without reading.
+/// primary key alone, no other unique key could be violated, and every column is given, so that no
+/// value of the existing row has to be kept (<https://www.cockroachlabs.com/docs/stable/upsert>).
+/// It writes without reading.
 pub(crate) fn is_upsert(parsed: &ParsedStatement, facts: &Facts) -> bool {
     let update = parsed.conflict.as_ref().filter(|conflict| conflict.update);
     let key = update.and_then(|conflict| conflict.columns.as_deref());
@@ -184,7 +184,7 @@ pub(crate) fn is_upsert(parsed: &ParsedStatement, facts: &Facts) -> bool {
         && facts.columns.iter().all(|column| is_given(&column.name))
 }
 
-/// Appends `INSERT INTO `, or what does the same and more.
+/// Appends `INSERT INTO `, or `UPSERT INTO ` if it does the same.
 pub(crate) fn push_verb(sql: &mut String, parsed: &ParsedStatement, facts: &Facts) {
     sql.push_str(match is_upsert(parsed, facts) {
         true => "UPSERT INTO ",
@@ -192,7 +192,7 @@ pub(crate) fn push_verb(sql: &mut String, parsed: &ParsedStatement, facts: &Fact
     });
 }
 
-/// Appends what an insert does if its key is there already.
+/// Appends the action for a key that exists already.
 pub(crate) fn push_conflict(sql: &mut String, shape: &Shape, key: &[Name]) {
     if shape.on_conflict == OnConflict::Error {
         return;
@@ -206,8 +206,7 @@ pub(crate) fn push_conflict(sql: &mut String, shape: &Shape, key: &[Name]) {
     sql.push_str(") DO UPDATE SET ");
     let is_key = |name: &&Name| key.contains(*name);
     let others: Vec<&Name> = shape.columns.iter().filter(|c| !is_key(c)).collect();
-    // A row of nothing but its key is still one that was written: it is locked, counted and given
-    // back.
+    // A row of only its key still counts as written: it is locked, counted and returned.
     let set = if others.is_empty() {
         key.iter().collect()
     } else {
@@ -221,7 +220,7 @@ pub(crate) fn push_conflict(sql: &mut String, shape: &Shape, key: &[Name]) {
     }
 }
 
-/// Returns the names of the columns that come back.
+/// Returns the names of the returned columns.
 pub(crate) fn result_names(returning: &Returning, facts: &Facts) -> Vec<Name> {
     match returning {
         Returning::Nothing => Vec::new(),
@@ -230,7 +229,8 @@ pub(crate) fn result_names(returning: &Returning, facts: &Facts) -> Vec<Name> {
     }
 }
 
-/// Appends what comes back, each under its own name. Arrays and composites come as JSON.
+/// Appends the returned columns, each under its own name. Arrays and composites are returned as
+/// JSON.
 pub(crate) fn push_results(sql: &mut String, from: Option<&str>, names: &[Name], facts: &Facts) {
     for (place, name) in names.iter().enumerate() {
         sql.push_str(if place > 0 { ", " } else { "" });

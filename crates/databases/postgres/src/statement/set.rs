@@ -3,11 +3,11 @@
 //!
 //! Each form reports exactly which writes took place, or fails as a whole:
 //!
-//! - an insert or upsert that gives nothing back counts its rows and divides by zero if one is
+//! - an insert or upsert that returns nothing counts its rows and divides by zero if one is
 //!   missing;
-//! - everything else gives a row for each write: its place (an int8, from 1), 0 if it did not take
-//!   place (an int4), the value that it took from a sequence (an int8, if it takes one), and the
-//!   columns that it gives back.
+//! - everything else returns a row for each write: its place (an int8, from 1), 0 if it did not
+//!   take place (an int4), the value that it took from a sequence (an int8, if it takes one), and
+//!   the columns that it returns.
 //!
 //! `INSERT .. RETURNING` can neither name its source nor promises an order, so inserted rows are
 //! matched to their source by a unique key.
@@ -87,7 +87,7 @@ pub(crate) struct SetBuilder<'a> {
     pub(crate) taken: Option<&'a GeneratedColumn>,
     /// True if defaults of a key's columns may be evaluated in the source.
     pub(crate) generates_keys: bool,
-    /// The number of columns that a write gives back.
+    /// The number of columns that a write returns.
     pub(crate) width: u16,
 }
 
@@ -137,7 +137,8 @@ impl<'a> SetBuilder<'a> {
 
     /// Returns the form of a plain insert that leaves out rows that would fail, and reports which
     /// they are: duplicates, and rows that a check or a foreign key would refuse. A row that is
-    /// left out wrongly succeeds on its own; one that is let through wrongly fails the whole.
+    /// left out by mistake succeeds by itself later; one that is sent by mistake fails the whole
+    /// statement.
     pub(crate) fn telling(&self) -> Option<Fused> {
         let plain = self.parsed.op == Op::Insert && self.parsed.conflict.is_none();
         let taken = self.taken.is_none_or(|taken| taken.source.is_some());
@@ -185,8 +186,8 @@ impl<'a> SetBuilder<'a> {
     }
 
     /// Returns true for an upsert that changes a unique column: it frees one value and takes
-    /// another, so the order of the rows matters. The same goes for one whose key is not known: a
-    /// row could be meant twice.
+    /// another, so the order of the rows matters. Returns true also for one whose key is not known,
+    /// because two writes could mean the same row.
     fn moves_keys(&self) -> bool {
         let Some(conflict) = self.parsed.conflict.as_ref().filter(|c| c.update) else {
             return false;
@@ -208,7 +209,7 @@ impl<'a> SetBuilder<'a> {
         self.facts.unique_of(&places?)
     }
 
-    /// Returns an insert or upsert that gives nothing back and writes all rows or none.
+    /// Returns an insert or upsert that returns nothing and writes all rows or none.
     fn counted_insert(&self) -> Fused {
         let mut sql = String::from("WITH \"windrow i\" AS (");
         self.push_insert(&mut sql, &[]);
@@ -340,8 +341,8 @@ impl<'a> SetBuilder<'a> {
         taken.into_iter().chain(others).collect()
     }
 
-    /// Begins with the source as a table of its own, with the generated columns in the order of
-    /// the writes. `filtered`: without rows that would fail; nothing is reported of them.
+    /// Begins with the source as a table of its own, with the generated columns in the order of the
+    /// writes. `filtered`: without rows that would fail; they are not reported.
     fn materialized(&self, filtered: bool, generated: &[Generated<'_>]) -> String {
         let mut sql = format!("WITH {W} AS MATERIALIZED (SELECT {W}.*");
         for (number, (_, value)) in generated.iter().enumerate() {

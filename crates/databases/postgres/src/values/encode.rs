@@ -6,7 +6,8 @@ use windrow_core::Value;
 use super::{scalar, text};
 use crate::catalog::column::{ArrayForm, Column, Kind, oid};
 
-/// A value that was thought to fit cannot be encoded, or the array is too large for the protocol.
+/// Reports that a value that was thought to fit cannot be encoded, or that an array is too large
+/// for the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unfit;
 
@@ -153,7 +154,7 @@ fn push_literal<'a>(
     Ok(())
 }
 
-/// Writes a size at the place that was left free for it.
+/// Writes a size into the space reserved for it.
 pub(crate) fn put_i32_at(out: &mut BytesMut, at: usize, size: usize) -> Result<(), Unfit> {
     let size = i32::try_from(size).map_err(|_| Unfit)?;
     let place = out.get_mut(at..at + size_of::<i32>()).ok_or(Unfit)?;

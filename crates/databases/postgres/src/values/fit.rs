@@ -1,4 +1,4 @@
-//! Judges if a value will fit its column, as far as that is possible without asking the server.
+//! Judges whether a value will fit its column, as far as that is possible without the server.
 //!
 //! A wrong guess costs speed, never correctness: a value that seems not to fit runs in a
 //! transaction of its own, where the server itself decides.
@@ -19,7 +19,7 @@ pub(crate) enum Fit {
     Sure,
     /// Only the server can decide.
     Unsure,
-    /// The server will refuse the value, as far as is known.
+    /// The server will probably refuse the value.
     Bad,
     /// The value has no text that could be sent to the server. The reason is given.
     Unwritable(String),

@@ -14,10 +14,11 @@ use crate::catalog::column::{Column, Kind};
 /// A row, named by a unique key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RowKey {
-    /// A number that sorts as the key's first column does, as far as eight bytes can: rows of one
-    /// statement are written in the order of the index, and every batch locks in the same order.
+    /// A number that sorts like the key's first column, with the precision of eight bytes. By it,
+    /// rows of one statement are written in the order of the index, and all batches lock rows in
+    /// the same order.
     pub(crate) order: u64,
-    /// A hash that is the same for the same row.
+    /// A hash, the same for the same row.
     pub(crate) hash: u64,
 }
 

@@ -5,9 +5,9 @@
 //! | --- | --- |
 //! | `text`, `time`, `scalar` | values as PostgreSQL's text |
 //! | `encode` | a column of values as a binary array |
-//! | `decode` | what comes back |
-//! | `fit` | will the column take it? |
-//! | `key` | which row a value names |
+//! | `decode` | decodes returned values |
+//! | `fit` | judges whether a value fits its column |
+//! | `key` | the keys of rows |
 
 pub(crate) mod decode;
 pub(crate) mod encode;

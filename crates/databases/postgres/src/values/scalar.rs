@@ -1,5 +1,5 @@
-//! Reads values as the scalar that a column's type makes of them, if it is certain that the server
-//! would read the same.
+//! Reads values as scalars of their columns' types, if it is certain that the server would read the
+//! same.
 //!
 //! `None` only means that the server has to decide.
 
@@ -91,8 +91,7 @@ fn honest(digits: &str, finite: bool, zero: bool) -> bool {
     }
 }
 
-/// Returns true if numeric's input function accepts the text: digits, a point, an exponent of a
-/// sane size.
+/// Returns true if numeric's input function accepts the text: digits, a point, a small exponent.
 pub(crate) fn is_numeric(text: &str) -> bool {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i16>().ok()),

@@ -1,14 +1,14 @@
 //! Writes a value as the text that its column's input function reads.
 //!
-//! One function serves every form: a statement for one write and a set-based one are given the same
-//! text, or ([`super::encode`]) the same value in binary. The meaning of a value for a type is
-//! decided here:
+//! All statements use the same function: those of one write and set-based ones get the same text,
+//! or ([`super::encode`]) the same value in binary. The meaning of a value for a type is decided
+//! here:
 //!
-//! - a text in a `json` column is a JSON string; arrays, objects, numbers and booleans stand for
-//!   themselves;
+//! - a text in a `json` column is a JSON string; arrays, objects, numbers and booleans stay as they
+//!   are;
 //! - a text in a `bytea` column is base64, or PostgreSQL's own `\x` hexadecimal form;
-//! - a JSON array in an array column becomes PostgreSQL's array literal; a text is that literal
-//!   already.
+//! - a JSON array in an array column becomes PostgreSQL's array literal; a text must be such a
+//!   literal already.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -17,7 +17,7 @@ use windrow_core::Value;
 
 use crate::catalog::column::Kind;
 
-/// A value that has no text, so that the server cannot be asked about it. Holds the reason.
+/// A value without a text form, so that the server cannot be asked about it. Contains the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unwritable(pub(crate) String);
 
@@ -40,8 +40,9 @@ pub(crate) fn push(kind: &Kind, value: &Value, out: &mut Vec<u8>) -> Written {
     Ok(())
 }
 
-/// Appends the text of a key's value as a path spells it ([`windrow_core::Shape::spelled`]): of the
-/// types that rows are named by, only `jsonb` has values of several kinds.
+/// Appends the text of a key's value that is spelled as in a URL's path
+/// ([`windrow_core::Shape::spelled`]). Of the types of keys, only `jsonb` has values of several
+/// kinds.
 pub(crate) fn push_spelled(kind: &Kind, value: &Value, out: &mut Vec<u8>) -> Written {
     match (kind, value) {
         (Kind::Jsonb, Value::Text(text)) if is_json(text) => {

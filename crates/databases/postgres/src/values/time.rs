@@ -8,7 +8,7 @@ use windrow_database::iso_moment::{IsoMoment, MICROS_OF_DAY, clock, read_date};
 
 pub(crate) use windrow_database::iso_moment::read_time as time_of_day;
 
-/// Days from 1970-01-01 to 2000-01-01, where PostgreSQL's clock begins.
+/// The days from 1970-01-01 to 2000-01-01, the origin of PostgreSQL's times.
 const EPOCH: i64 = 10_957;
 
 /// Days from 1970-01-01 back to 0001-01-01: the server has no year 0.
@@ -30,7 +30,8 @@ pub(crate) fn moment(text: &str) -> Option<Moment> {
     moment.map(Moment)
 }
 
-/// Returns the text of a date with a four-digit year, as it is read here; `None` for all others.
+/// Returns the text of a date with a four-digit year, in the form that is read here; `None` for all
+/// others.
 pub(crate) fn text_of_date(days: i64) -> Option<String> {
     let (year, month, day) = date_of(days.checked_add(EPOCH)?);
     (1..=9999)

@@ -8,7 +8,7 @@ use crate::catalog::column::{Column, Kind};
 use crate::catalog::table::{Facts, Test};
 use crate::statement::of_shape::push;
 
-/// The beginning of names that no column of the table may have.
+/// A prefix of names that no column of a table may have.
 pub(super) const OURS: &str = "windrow ";
 
 /// Maximum number of arguments of one call of a function.
@@ -47,13 +47,13 @@ impl PreviewTexts<'_> {
         sql
     }
 
-    /// Returns true if a column of rows to come is the time of the transaction.
+    /// Returns true if a column of future rows is the time of the transaction.
     pub(super) fn has_time(&self) -> bool {
         let mut columns = self.columns.iter();
         columns.any(|c| c.is_stored && c.is_time(self.parameters))
     }
 
-    /// Returns the statement that computes the columns of rows to come.
+    /// Returns the statement that computes the columns of future rows.
     pub(super) fn ahead(&self) -> String {
         // The number of rows is its first parameter, and the time its second one.
         let (own, time) = (moment(self.parameters), moment(1));

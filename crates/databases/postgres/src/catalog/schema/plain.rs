@@ -1,9 +1,9 @@
-//! Reading a table's description where the catalog knows less: CockroachDB's.
+//! Reads a table's description from CockroachDB, whose catalog has less information.
 //!
-//! Two round trips. The first asks for the table's number and for what `SELECT *` gives: hidden
-//! columns (`rowid`, those of hash-sharded indexes and of regional tables) are in the catalog, and
-//! not there. The second asks for the rest by the number: such a catalog is made up whenever it is
-//! asked, and as a whole unless a number is given.
+//! Two round trips. The first asks for the table's number and for the columns of `SELECT *`: hidden
+//! columns (`rowid`, those of hash-sharded indexes and of regional tables) are in the catalog, but
+//! not in `SELECT *`. The second asks for the rest by the number: CockroachDB computes such a
+//! catalog for each query, and the whole of it unless a number is given.
 
 use postgres_protocol::message::frontend;
 use windrow_core::{Name, TableName};

@@ -1,4 +1,4 @@
-//! Joins every write with its table: checks that the write fits, and finds the rows that it
+//! Matches every write with its table: checks that the write fits, and finds the rows that it
 //! touches.
 
 use std::collections::HashMap;
@@ -22,7 +22,7 @@ use crate::values::fit::Fit;
 struct Place(u32, u32);
 
 /// A value that is equal for writes of a batch with the same compiled statement: the shape, and for
-/// a call also the formats of its values and rows, and if its types are the current ones.
+/// a call also the formats of its values and rows, and whether it uses the current types.
 type Alike<'u> = (*const Shape, Option<(&'u Formats, &'u Formats, bool)>);
 
 fn alike(write: &Write) -> Alike<'_> {
@@ -33,7 +33,7 @@ fn alike(write: &Write) -> Alike<'_> {
     (Arc::as_ptr(&write.shape), of_call)
 }
 
-/// The result of looking at a write's values.
+/// The result of checking a write's values.
 #[derive(Debug)]
 struct Look {
     /// The way in which to begin with the write's unit, or the fault with which Windrow itself
@@ -92,7 +92,7 @@ impl<'a> Batch<'a> {
                     Some(shape) => self.look(Place(number, place), shape, write, &mut scratch),
                     None => Prospect::Apart(Mode::Probe),
                 };
-                // The first problem of a unit is the one that the server would have reported.
+                // The first problem of a unit is the one that the server would report.
                 if prospect == Prospect::Good {
                     prospect = found;
                 }
@@ -179,7 +179,7 @@ fn add_shape(shapes: &mut Vec<Arc<Compiled>>, compiled: Arc<Compiled>) -> u32 {
     u32::try_from(place).unwrap_or(u32::MAX)
 }
 
-/// Looks at the values of a write, and adds a hash for each row that it touches.
+/// Checks the values of a write, and adds a hash for each row that it touches.
 fn look_at(
     compiled: &Compiled,
     write: &Write,

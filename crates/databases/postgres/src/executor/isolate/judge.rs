@@ -40,7 +40,7 @@ pub(super) struct Judged {
     nameless: bool,
     parts: usize,
     broken: usize,
-    /// The reason for which the server rolled the attempt back, if that is no fault of a unit.
+    /// The reason why the server rolled the attempt back, if that is no fault of a unit.
     pub(super) again: Option<Fault>,
     pub(super) findings: Findings,
     /// True if nothing is lost with the attempt, because it only reads.

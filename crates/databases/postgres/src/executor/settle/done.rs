@@ -35,7 +35,7 @@ impl Settler<'_, '_> {
         }
     }
 
-    /// Adds the value that the write before took from a sequence to its answer.
+    /// Adds the value that the preceding write took from a sequence to its answer.
     pub(super) fn followed_up(&mut self, item: u32, answers: &Answers, at: usize) {
         let sequence = self.batch.compiled_at(item).and_then(|c| c.generates);
         let row = answers.rows_of(at).next();
@@ -216,7 +216,7 @@ fn take_row(compiled: &Compiled, answers: &Answers, framed: &Framed, done: &mut 
             let extra = done.extra.get_or_insert_default();
             extra.messages = match extra.messages.is_empty() {
                 true => row,
-                // A key that is not unique any more.
+                // The key is no longer unique.
                 false => [&*extra.messages, &*row].concat().into(),
             };
             extra.generated = generated.map(|(value, sequence)| Generated { sequence, value });

@@ -72,7 +72,8 @@ impl SetBuilder<'_> {
         }
     }
 
-    /// Appends the place of a row's write, that the write took place, and what it gives back.
+    /// Appends the result columns: the position of a row's write, that the write was executed, and
+    /// the returned columns.
     fn push_answer(&self, sql: &mut String) -> Option<()> {
         push(sql, format_args!("{W}.\"windrow ord\", 1"));
         if let Some(returning) = &self.parsed.returning {
@@ -82,8 +83,8 @@ impl SetBuilder<'_> {
         Some(())
     }
 
-    /// Appends what the statement gives back. A bare star would include the source's columns. Any
-    /// other star may be a product, so there is `None` for it.
+    /// Appends the returned columns. A bare star would include the source's columns. Any other star
+    /// may be a product, so there is `None` for it.
     fn push_returning(&self, sql: &mut String, returning: &str) -> Option<()> {
         if returning.trim() == "*" {
             self.push_target(sql);

@@ -25,7 +25,7 @@ pub(crate) fn test(
     Some(sql)
 }
 
-/// A check is fulfilled by true and by NULL.
+/// Appends a check, which is fulfilled by true and by NULL.
 fn push_check<'v>(
     sql: &mut String,
     facts: &Facts,
@@ -47,7 +47,7 @@ fn push_check<'v>(
     sql.push_str(") AS r)");
 }
 
-/// A foreign key is fulfilled by a row, and by a NULL in any of its columns.
+/// Appends a foreign key, which is fulfilled by a row, and by a NULL in any of its columns.
 fn push_reference(sql: &mut String, table: &str, names: &[String], values: &[String]) {
     sql.push('(');
     for value in values {

@@ -1,5 +1,5 @@
-//! The pieces that all forms are made of, and the key by which an inserted row is matched to its
-//! source.
+//! The pieces of all forms of a set-based statement, and the key by which an inserted row is
+//! matched to its source.
 
 use windrow_core::{Expression, Piece};
 use windrow_database::quote::{push_ident, push_table};
@@ -91,7 +91,8 @@ impl<'a> SetBuilder<'a> {
         }
     }
 
-    /// Appends the rows of the writes: an array a column. `numbered`: with the place of each row.
+    /// Appends the rows of the writes: an array for each column. `numbered`: with the position of
+    /// each row.
     pub(super) fn push_source(&self, sql: &mut String, numbered: bool) {
         match (self.facts.dialect.subscripts, numbered) {
             (true, true) => return self.push_subscripts(sql),
@@ -252,13 +253,14 @@ impl<'a> SetBuilder<'a> {
         makes_keys.then_some(KeyPart::Parameter(parameter))
     }
 
-    /// Returns the column's own default, to be evaluated in the source. A value that is narrowed on
-    /// its way into the column would not be found again.
+    /// Returns the column's own default, to be evaluated in the source. A value that the column
+    /// shortens would not be found again.
     fn generated_part(&self, column: &'a Column) -> Option<KeyPart<'a>> {
         let mut moments = self.clock.defaults.iter();
         let is_moment = moments.any(|(name, _)| *name == column.name);
         let default = column.default.as_deref()?;
-        // A sequence of which only the name is known may be another one by then.
+        // A sequence of which only the name is known may be another one by the time the statement
+        // runs.
         let is_known = column.sequence != 0 || self.facts.dialect.plain_catalog;
         let is_new = is_new(default) && (is_known || !takes(column));
         let is_found = column.makes_keys() && column.not_null && column.narrowed < 0;
