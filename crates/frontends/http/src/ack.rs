@@ -1,19 +1,19 @@
-//! When a write is answered with success.
+//! The moment at which a write is answered with success.
 
 use http::StatusCode;
 
-/// When a write is answered with success.
+/// The moment at which a write is answered with success.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ack {
     /// Once the database has committed.
     #[default]
     Commit,
-    /// Once it is durable in the spool; the database gets it later.
+    /// Once the write is durable in the spool; the database gets it later.
     Spool,
 }
 
 impl Ack {
-    /// Reads what a client has written.
+    /// Parses a client's word.
     pub(crate) fn parse(word: &str) -> Option<Self> {
         match word {
             "commit" => Some(Self::Commit),
@@ -22,8 +22,8 @@ impl Ack {
         }
     }
 
-    /// Returns the name of the number in a success: the number of rows that a write will have
-    /// written is not known while the write is in the spool.
+    /// Returns the name of the number in a success. While a write is in the spool, its number of
+    /// rows is not known.
     pub(crate) fn counted(self) -> &'static str {
         match self {
             Self::Commit => "rows",

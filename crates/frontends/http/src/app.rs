@@ -17,7 +17,7 @@ use crate::services::Services;
 use crate::system::SystemTables;
 use crate::unfinished_heads::UnfinishedHeads;
 
-/// The configuration, the ports, and what is kept from one request to the next.
+/// The configuration, the ports, and the state kept between requests.
 pub struct App {
     pub(crate) config: HttpConfig,
     pub(crate) admission: Admission,
@@ -49,14 +49,14 @@ impl App {
         self.services.intake.budget()
     }
 
-    /// When a write is answered for which `asked` stands in its request. Only what has nothing to
-    /// tell but that it was taken is answered by the spool: inserts, also those that may update,
-    /// that give nothing back. Where the database has no transactions, entries may be applied more
-    /// than once: single inserts that may not fail at a key are all that it takes then. All else is
-    /// answered once it is committed.
+    /// Returns when a write is answered if its request asks for `asked`. The spool only answers
+    /// writes whose success has no further content: inserts, also those that may update, without
+    /// returned values. If the database has no transactions, entries may be applied more than once,
+    /// and the spool only accepts single inserts that cannot fail because of a key. All other
+    /// writes are answered once they are committed.
     ///
     /// # Errors
-    /// [`windrow_core::FaultClass::Invalid`] where the spool is asked for and there is none.
+    /// [`windrow_core::FaultClass::Invalid`] if the spool is asked for and there is none.
     pub fn ack(
         &self,
         (op, on_conflict, returning): (Op, OnConflict, &Returning),
@@ -76,7 +76,7 @@ impl App {
         })
     }
 
-    /// Something was asked for that takes a spool.
+    /// Returns the fault of a request that needs a spool.
     pub(crate) fn no_spool(&self, what: &str) -> Fault {
         Fault::invalid(format!(
             "{what} needs a spool, and this server has none; it has one where it is started with --spool DIR, or with directory in the section [spool] of its configuration"
@@ -101,10 +101,10 @@ impl App {
         }
     }
 
-    /// Checks how many rows one unit, or one body that is read as a whole, has.
+    /// Checks the number of rows of one unit, or of one body that is read as a whole.
     ///
     /// # Errors
-    /// 413 past the limit.
+    /// 413 beyond the limit.
     pub fn check_rows(&self, count: usize) -> Result<(), Refusal> {
         let limit = self.config.max_atomic_rows;
         if count <= limit {

@@ -9,12 +9,12 @@ use windrow_core::{Secret, TableName};
 
 use crate::rights::Rights;
 
-/// The tokens that are let in; none if clients need none.
+/// The accepted tokens; none if clients need none.
 #[derive(Clone, Debug, Default)]
 pub struct Tokens {
     /// The token that may do everything.
     pub all: Option<Secret>,
-    /// Tokens with rights of their own.
+    /// Tokens with limited rights.
     pub named: Vec<(Secret, Arc<Rights>)>,
 }
 
@@ -25,14 +25,14 @@ impl Tokens {
         all.flat_map(|(_, rights)| rights.written_tables())
     }
 
-    /// True if no token is set, so that everybody is let in.
+    /// True if there are no tokens, so that every client is accepted.
     pub fn is_empty(&self) -> bool {
         self.all.is_none() && self.named.is_empty()
     }
 }
 
-/// The tokens of a running server. Clones share them, so that they can be replaced while clients
-/// are served.
+/// The tokens of a running server. Clones share them, so that they can be replaced while the server
+/// runs.
 #[derive(Clone, Debug)]
 pub struct Admission(Arc<RwLock<Tokens>>);
 
@@ -46,9 +46,9 @@ impl Admission {
         !self.current().is_empty()
     }
 
-    /// Puts other tokens in place for requests from now on. Returns false and changes nothing if
-    /// the first token would be added or the last one taken away: who is let in without a token was
-    /// decided when the server began to listen.
+    /// Replaces the tokens for later requests. Returns false and changes nothing if that would add
+    /// the first token or remove the last one: the check of the listening address has relied on
+    /// that.
     pub fn replace(&self, tokens: Tokens) -> bool {
         let may = self.is_set() != tokens.is_empty();
         if may {
@@ -64,8 +64,8 @@ impl Admission {
     }
 
     /// Returns the rights of a request that shows this token: `Some(None)` if it may do everything,
-    /// `None` if it shows no token of these. The comparison takes the same time for each shown
-    /// token of one length.
+    /// `None` if the token is not accepted. The comparison takes the same time for all tokens of
+    /// one length.
     pub(crate) fn rights_of(&self, shown: Option<&[u8]>) -> Option<Option<Arc<Rights>>> {
         let tokens = self.current();
         if tokens.is_empty() {
@@ -86,7 +86,7 @@ impl Admission {
     }
 }
 
-/// Returns the credentials after the scheme, whose name has no case (RFC 9110, 11.1).
+/// Returns the credentials after the scheme, whose name is not case-sensitive (RFC 9110, 11.1).
 fn bearer(value: &[u8]) -> Option<&[u8]> {
     let (scheme, rest) = value.split_at_checked(7)?;
     scheme

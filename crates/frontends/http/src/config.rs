@@ -8,29 +8,30 @@ use windrow_sockets::Threads;
 
 use crate::auth::Tokens;
 
-/// The sockets of the frontend, and the limits of a request. Times bound silence, not the whole of
-/// a request.
+/// The addresses of the frontend, and the limits of a request. Timeouts limit silence, not the
+/// duration of a request.
 #[derive(Clone, Debug)]
 pub struct HttpConfig {
-    /// The address; port 0 takes any free one. Default `127.0.0.1:8420`.
+    /// The address; port 0 means any free port. Default `127.0.0.1:8420`.
     pub listen: SocketAddr,
-    /// A socket that listens at [`HttpConfig::listen`] already, opened by a service manager; it is
-    /// used in the place of one of its own. Default none.
+    /// A socket that a service manager has opened at [`HttpConfig::listen`], used instead of a new
+    /// one. Default none.
     pub socket: Option<Arc<TcpListener>>,
-    /// The threads that serve clients. Default: those of the runtime that accepts them.
+    /// The threads that serve clients. Default: those of the runtime that accepts the connections.
     pub threads: Threads,
     /// The tokens of which clients must show one as `Authorization: Bearer TOKEN`. Default none.
     pub tokens: Tokens,
-    /// True if an address that is not loopback may be listened on without a token. Default false.
+    /// True if the frontend may listen on other addresses than loopback without a token. Default
+    /// false.
     pub allow_open: bool,
-    /// Names that this server may be called by without a token, besides its addresses and
+    /// Names by which clients without a token may call this server, besides its addresses and
     /// `localhost`. Default none.
     pub hosts: Vec<Box<str>>,
     /// True if `GET /v1/lanes` and the status page show the database's messages about rows that
-    /// failed, which may name their values. Default false.
+    /// failed, which may quote their values. Default false.
     pub show_values: bool,
-    /// Tables of the database itself (`pg_catalog.pg_class`) that are served all the same. Default
-    /// none.
+    /// Tables of the database itself (such as `pg_catalog.pg_class`) that are served nevertheless.
+    /// Default none.
     pub system_tables: Vec<Box<str>>,
     /// TLS, if wanted. Default none.
     pub tls: Option<Arc<rustls::ServerConfig>>,
@@ -43,7 +44,7 @@ pub struct HttpConfig {
     /// The most rows of one atomic body, operations of one batch, parts of an envelope and
     /// elements of an array of an extension. Default 100,000.
     pub max_atomic_rows: usize,
-    /// The most connections; past it they wait to be accepted. Default 20,000.
+    /// The most connections; more wait to be accepted. Default 20,000.
     pub max_connections: usize,
     /// The time limit for the head of a request, and for a TLS handshake.
     /// Default 10 s.
@@ -59,10 +60,10 @@ pub struct HttpConfig {
 }
 
 impl HttpConfig {
-    /// Checks the address against the clients that it admits.
+    /// Checks that the address fits the admitted clients.
     ///
     /// # Errors
-    /// The address is not loopback, and neither a token is set nor [`HttpConfig::allow_open`].
+    /// The address is not loopback, and neither a token nor [`HttpConfig::allow_open`] is set.
     pub fn check(&self) -> Result<(), String> {
         if self.listen.ip().is_loopback() || !self.tokens.is_empty() || self.allow_open {
             return Ok(());

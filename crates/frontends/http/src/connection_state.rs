@@ -1,9 +1,9 @@
-//! State that the parts of one connection share: of its socket, of the request under way and of its
-//! answer.
+//! State that the parts of one connection share: the state of its socket, of the request under way,
+//! and of its answer.
 //!
-//! All of them live in one task, so plain relaxed atomics do; they are atomics only because that
-//! task may move between threads. No clock is read on the path of a request: progress changes a
-//! stamp, and the watch over the connection looks now and then whether it has changed.
+//! All of them run in one task, so relaxed atomics suffice; they are atomics only because that task
+//! may move between threads. No clock is read for a request: progress changes a stamp, and the
+//! connection's watch checks periodically whether it has changed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -14,13 +14,13 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Re
 pub(crate) enum Phase {
     /// Between requests.
     Idle = 0,
-    /// Some bytes of a request's head are there.
+    /// A part of a request's head has arrived.
     Head = 1,
     /// A request waits for more of its body.
     Body = 2,
-    /// A request is being worked on.
+    /// A request is being executed.
     Busy = 3,
-    /// The answer is written piece by piece.
+    /// The answer is being written, piece by piece.
     Answering = 4,
 }
 
@@ -32,13 +32,13 @@ pub(crate) struct ConnectionState {
     late: AtomicBool,
     stalled: AtomicBool,
     unread: AtomicBool,
-    /// Bytes of bodies that have come, and of anything that has left.
+    /// The bytes of bodies that have arrived, and of everything that was sent.
     moved: AtomicU64,
-    /// The body under way holds memory until the rest of it is there.
+    /// True if the body under way holds memory until it is complete.
     holds: AtomicBool,
-    /// True if the body under way is to be given up because other clients need its memory.
+    /// True if the body under way must end because other clients need its memory.
     given_up: AtomicBool,
-    /// The answer that is sent takes room for answers.
+    /// True if the answer being sent takes memory from the budget for answers.
     takes_room: AtomicBool,
 }
 
@@ -53,7 +53,7 @@ impl ConnectionState {
         }
     }
 
-    /// Changes the phase; staying in one is no progress.
+    /// Changes the phase. Staying in a phase is no progress.
     pub(crate) fn enter(&self, phase: Phase) {
         if self.phase.swap(phase as u8, Relaxed) != phase as u8 {
             self.late.store(false, Relaxed);
@@ -61,45 +61,45 @@ impl ConnectionState {
         }
     }
 
-    /// Something came or went.
+    /// Notes that bytes have arrived or were sent.
     pub(crate) fn progress(&self) {
         self.stamp
             .store(self.stamp.load(Relaxed).wrapping_add(1), Relaxed);
     }
 
-    /// Changes with all progress.
+    /// Returns a number that changes with all progress.
     pub(crate) fn stamp(&self) -> u32 {
         self.stamp.load(Relaxed)
     }
 
-    /// Bytes arrived from the client.
+    /// Notes that bytes have arrived from the client.
     pub(crate) fn received(&self) {
         if self.phase() == Phase::Idle {
             self.enter(Phase::Head);
         }
     }
 
-    /// Notes if the client does not take the bytes that are sent.
+    /// Notes whether the client reads what is sent.
     pub(crate) fn set_stalled(&self, stalled: bool) {
         self.stalled.store(stalled, Relaxed);
     }
 
-    /// True while the client does not take what is sent.
+    /// True while the client does not read what is sent.
     pub(crate) fn is_stalled(&self) -> bool {
         self.stalled.load(Relaxed)
     }
 
-    /// Bytes of a body came, or some of an answer left.
+    /// Notes bytes of a body that have arrived, or of an answer that were sent.
     pub(crate) fn moved(&self, bytes: usize) {
         self.moved.fetch_add(bytes as u64, Relaxed);
     }
 
-    /// Returns all bytes of bodies that have come, and of answers that have left.
+    /// Returns the bytes of bodies that have arrived, and of answers that were sent.
     pub(crate) fn moved_in_all(&self) -> u64 {
         self.moved.load(Relaxed)
     }
 
-    /// Notes if the body under way holds memory until the rest of it is there.
+    /// Notes whether the body under way holds memory until it is complete.
     pub(crate) fn set_holds(&self, holds: bool) {
         self.holds.store(holds, Relaxed);
         if !holds {
@@ -107,53 +107,53 @@ impl ConnectionState {
         }
     }
 
-    /// True if the body under way holds memory until the rest of it is there.
+    /// True if the body under way holds memory until it is complete.
     pub(crate) fn holds_memory(&self) -> bool {
         self.holds.load(Relaxed)
     }
 
-    /// True once the body under way is to be given up: it holds memory that others want, and does
-    /// not come.
+    /// True once the body under way must end: it holds memory that others need, and does not
+    /// arrive.
     pub(crate) fn is_given_up(&self) -> bool {
         self.given_up.load(Relaxed)
     }
 
-    /// Gives the body under way up.
+    /// Ends the body under way.
     pub(crate) fn give_up(&self) {
         self.given_up.store(true, Relaxed);
     }
 
-    /// Says that the rest of a body will not be read.
+    /// Notes that the rest of a body will not be read.
     pub(crate) fn leave_unread(&self) {
         self.unread.store(true, Relaxed);
     }
 
-    /// True if some of a body was not read.
+    /// True if a part of a body was not read.
     pub(crate) fn has_unread(&self) -> bool {
         self.unread.load(Relaxed)
     }
 
-    /// True while an answer is sent that takes room for answers.
+    /// True while an answer is being sent that takes memory from the budget for answers.
     pub(crate) fn takes_room(&self) -> bool {
         self.phase() == Phase::Answering && self.takes_room.load(Relaxed)
     }
 
-    /// True while some of an answer is not written.
+    /// True while a part of an answer is not written.
     pub(crate) fn is_answering(&self) -> bool {
         self.phase() == Phase::Answering || self.is_stalled()
     }
 
-    /// True while a request is under way that has no answer yet.
+    /// True while a request has no answer yet.
     pub(crate) fn in_request(&self) -> bool {
         matches!(self.phase(), Phase::Body | Phase::Busy)
     }
 
-    /// True once the body that is waited for has made no progress for too long.
+    /// True once the awaited body has made no progress for too long.
     pub(crate) fn is_late(&self) -> bool {
         self.late.load(Relaxed)
     }
 
-    /// Says that the body that is waited for has made no progress for too long.
+    /// Notes that the awaited body has made no progress for too long.
     pub(crate) fn set_late(&self) {
         self.late.store(true, Relaxed);
     }
@@ -170,8 +170,8 @@ impl Answering {
         Self(state)
     }
 
-    /// Makes an answer that goes on until its client leaves: its request is under way for as long,
-    /// so that a client that has left is seen, and it holds no memory that others may want.
+    /// Begins an answer that continues until its client leaves. Its request is under way all that
+    /// time, so that a client that has left is noticed. It holds no memory that others may need.
     pub(crate) fn live(state: Arc<ConnectionState>) -> Self {
         state.enter(Phase::Busy);
         Self(state)

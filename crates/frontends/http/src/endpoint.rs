@@ -1,4 +1,4 @@
-//! The endpoints of the API, and a request's way to one of them.
+//! The endpoints of the API, and the endpoint of a request.
 
 /// One method of one path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub(crate) enum Endpoint {
     Metrics,
     OpenApi,
     Index,
-    /// Whatever is answered without reaching an endpoint.
+    /// No endpoint, for requests that are answered before they reach one.
     None,
 }
 
@@ -41,7 +41,7 @@ impl Endpoint {
         Self::None,
     ];
 
-    /// Returns the place in [`Endpoint::ALL`].
+    /// Returns the index in [`Endpoint::ALL`].
     pub(crate) fn index(self) -> usize {
         self as usize
     }
@@ -77,7 +77,7 @@ impl Endpoint {
         self.is_about_rows()
     }
 
-    /// True if rows are written or read, and not the gateway itself is asked something.
+    /// True if rows are written or read. False if the request is about the gateway itself.
     pub(crate) fn is_about_rows(self) -> bool {
         matches!(
             self,
@@ -105,7 +105,7 @@ pub struct ExtraEndpoint {
 /// The way in which an endpoint of an extension is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExtraKind {
-    /// By [`Extension::run`](crate::extension::Extension::run), for clients that show the token.
+    /// By [`Extension::run`](crate::extension::Extension::run), for clients with the token.
     Plain,
     /// As [`ExtraKind::Plain`]; a body needs no content type.
     Untyped,
@@ -120,11 +120,11 @@ pub enum ExtraKind {
     Live,
 }
 
-/// The endpoint of a request, with the raw (still percent-encoded) parts of its path. `E` says
-/// which endpoint: one of the frontend's own, or its place among those of an extension.
+/// The endpoint of a request, with the raw (still percent-encoded) parts of its path. `E`: one of
+/// the frontend's own endpoints, or the index of an extension's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route<'a, E> {
-    /// Which endpoint.
+    /// The endpoint.
     pub endpoint: E,
     /// The table; empty if the path names none.
     pub table: &'a str,
@@ -132,11 +132,11 @@ pub struct Route<'a, E> {
     pub key: &'a str,
 }
 
-/// Why a request has no endpoint.
+/// The reason why a request has no endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoRoute {
-    /// No such path.
+    /// The path does not exist.
     Path,
-    /// The path is there, the method is not: those that are, as in `Allow`.
+    /// The path does not have the method. Contains its methods, as in `Allow`.
     Method(&'static str),
 }

@@ -1,7 +1,8 @@
-//! Routes of another API that are served beside the frontend's own, and what their handlers use.
+//! Routes of another API that are served beside the frontend's own, and the helpers of their
+//! handlers.
 //!
-//! An extension brings paths, their handlers and the form of their errors. Connections, tokens,
-//! envelopes, metrics and the way to the lane stay with the frontend.
+//! An extension adds paths, their handlers and the format of their errors. Connections, tokens,
+//! envelopes, metrics and the submission of writes stay with the frontend.
 
 use std::borrow::Cow;
 
@@ -29,7 +30,7 @@ pub use crate::request::{RequestContext, done_of};
 pub use crate::rows::elements::elements;
 pub use crate::rows::object;
 
-/// An answer, all of which is there.
+/// A complete answer.
 pub type WholeAnswer = Response<Bytes>;
 
 /// An API beside the frontend's own.
@@ -43,29 +44,29 @@ pub trait Extension: Send + Sync {
         ""
     }
 
-    /// Returns the extension's part of the description of the API: an OpenAPI document of paths and
-    /// components alone, indented by one blank a level.
+    /// Returns the extension's part of the description of the API: an OpenAPI document with only
+    /// paths and components, indented by one blank for each level.
     fn openapi(&self) -> &'static str;
 
-    /// True if a path is its own: it then answers whatever is asked there, errors too. It may
-    /// be one of the frontend's, which it then answers in its place.
+    /// True if the path belongs to the extension, which then answers all requests for it, also with
+    /// errors. The path may be one of the frontend's, which the extension then replaces.
     fn owns(&self, path: &str) -> bool;
 
-    /// Finds the endpoint of a request for one of its own paths, by the place in
-    /// [`Extension::endpoints`]. HEAD is taken as GET.
+    /// Finds the endpoint of a request for one of its paths, as an index into
+    /// [`Extension::endpoints`]. HEAD counts as GET.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason why there is none.
     fn find<'a>(&self, method: &Method, path: &'a str) -> Result<Route<'a, usize>, NoRoute>;
 
-    /// Returns the token of a request for one of its own paths, if the request shows it in another
-    /// form than `Authorization: Bearer`.
+    /// Returns the token of a request for one of its paths, if the request has it in another form
+    /// than `Authorization: Bearer`.
     fn token<'h>(&self, _head: &'h Parts) -> Option<Cow<'h, [u8]>> {
         None
     }
 
-    /// Answers a request that is neither an envelope nor live. Dropping the future takes out what
-    /// is queued of it.
+    /// Answers a request that is neither an envelope nor live. If the future is dropped, queued
+    /// writes are dropped.
     async fn run(
         &self,
         request: &RequestContext<'_>,
@@ -73,10 +74,10 @@ pub trait Extension: Send + Sync {
         feed: &mut Feed<'_>,
     ) -> WholeAnswer;
 
-    /// Begins an answer that goes on until the client leaves: that of a live endpoint.
+    /// Begins the answer of a live endpoint, which continues until the client leaves.
     ///
     /// # Errors
-    /// Where the extension has none.
+    /// The extension has no such endpoint.
     fn follow(
         &self,
         _request: &RequestContext<'_>,
@@ -85,6 +86,6 @@ pub trait Extension: Send + Sync {
         Err(Fault::internal("this extension has no live endpoint").into())
     }
 
-    /// Returns the answer to a request for one of its own paths that the frontend refuses.
+    /// Returns the answer to a request for one of its paths that the frontend refuses.
     fn refuse(&self, refusal: &Refusal) -> WholeAnswer;
 }

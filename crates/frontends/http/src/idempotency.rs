@@ -11,7 +11,7 @@ use crate::app::App;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// True if a request has a key. Reads need none: theirs is ignored.
+/// True if a request has a key. Reads need none, so theirs is ignored.
 pub(crate) fn is_asked_for(head: &Parts) -> bool {
     !is_read(head) && head.headers.contains_key(IDEMPOTENCY_KEY)
 }
@@ -20,12 +20,11 @@ fn is_read(head: &Parts) -> bool {
     head.method == Method::GET || head.method == Method::HEAD
 }
 
-/// Begins a request that has a key, or that is given one of the gateway's own; `None`: it goes
-/// without.
+/// Begins a request with a key of its client or of the gateway; `None` without one.
 ///
 /// # Errors
-/// 400 for a key that makes no sense or is given twice, 409 if another request with this key
-/// has not been answered yet, 501 if the database cannot keep keys.
+/// 400 for an invalid or repeated key, 409 if another request with this key is not answered yet,
+/// 501 if the database cannot keep keys.
 pub(crate) fn begin(app: &App, head: &Parts) -> Result<Option<KeyedRequest>, Refusal> {
     if !is_asked_for(head) {
         let keys = app.services.keys.as_ref().filter(|_| !is_read(head));

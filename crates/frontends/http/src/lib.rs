@@ -1,33 +1,33 @@
-//! The HTTP frontend: JSON, NDJSON and CSV in, one true answer for each row out.
+//! The HTTP frontend: reads rows as JSON, NDJSON or CSV, and answers each of them.
 //!
-//! Modules, in the order in which a request meets them:
+//! The modules, in the order in which a request passes them:
 //!
-//! | module | what it holds |
+//! | module | content |
 //! | --- | --- |
 //! | [`HttpConfig`] | the settings |
-//! | `server` | listening, one connection, its timeouts |
-//! | `routes` | where a request goes: the endpoint of its path, and what answers it |
-//! | `auth`, `rights`, `origin` | checks of tokens, what they allow, and of web pages of other origins |
-//! | [`extension`] | the routes of another API, and what their handlers use |
+//! | `server` | listening, one connection with its timeouts |
+//! | `routes` | the endpoint of a request, and its handler |
+//! | `auth`, `rights`, `origin` | checks of tokens, of their rights, and of web pages of other origins |
+//! | [`extension`] | the routes of another API, and the helpers of their handlers |
 //! | `envelopes` | requests within a request: multipart bodies, run part by part |
 //! | `handlers` | the API of rows: one file for each kind of request |
-//! | `request`, `app` | one request with its surroundings, and what all of them share |
-//! | `idempotency` | requests that have a key, and are executed once |
-//! | `source` | one client's writes, by the lane or by the spool, in their order |
-//! | `rows` | text to rows: JSON objects, arrays, NDJSON, CSV |
+//! | `request`, `app` | one request with its context, and the state shared by all |
+//! | `idempotency` | requests with a key, which are executed once |
+//! | `source` | the order of one client's writes through the lane and the spool |
+//! | `rows` | parses rows: JSON objects, arrays, NDJSON, CSV |
 //! | `query`, `plan` | the parameters of a request, the shapes of its rows |
 //! | `lists`, `page` | lists of tables and rows, and their parameters |
 //! | `openapi` | the description of the API |
 //! | `system` | tables of the database itself, which are not served |
 //! | `bodies` | reading a body: chunk by chunk, with its limits and its charge to the memory budget |
-//! | `traces` | requests that are traced: what their client says of its own span, what they are called |
-//! | `answers` | what clients are answered: errors, results, values as JSON |
-//! | [`HttpMetrics`] | what is counted |
+//! | `traces` | traced requests: the client's own span, and their names |
+//! | `answers` | answers to clients: errors, results, values as JSON |
+//! | [`HttpMetrics`] | counters |
 //!
-//! Each of them knows only those below it. An envelope has its parts answered through a trait of
-//! its own, which `routes` implements. Below all of them are `endpoint` (which endpoints there
-//! are), `handover` (when the next part of an envelope may begin), `ack` (when a write is answered)
-//! and `connection_state`.
+//! Each module imports only those below it. Envelopes answer their parts through a trait that
+//! `routes` implements. Below all of them are `endpoint` (the list of endpoints), `handover` (when
+//! the next part of an envelope may begin), `ack` (when a write is answered) and
+//! `connection_state`.
 //!
 //! The API is described by `src/openapi.json`, which is served at `/openapi.json` with what
 //! extensions add to it.

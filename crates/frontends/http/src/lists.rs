@@ -1,4 +1,4 @@
-//! Lists of tables and rows, as the database gives them.
+//! Lists of tables and rows, as the database returns them.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use windrow_core::{Fault, FaultClass, Inventory};
 
 use crate::answers::Refusal;
 
-/// The time that a list may take.
+/// The time limit of a list.
 pub(crate) const LIST_TIME: Duration = Duration::from_secs(30);
 
-/// Lists that the database is asked for at once: each has a connection of its own.
+/// The most lists that are read from the database at once, each on a connection of its own.
 const MAX_LISTS: usize = 4;
 
-/// Bytes of values after which a list ends.
+/// The bytes of values after which a list ends.
 pub(crate) const LIST_BYTES: usize = 4 << 20;
 
-/// The tables of the database, for lists.
+/// The lists of the database's tables and rows.
 pub(crate) struct Lists {
     inventory: Option<Arc<dyn Inventory>>,
     slots: Semaphore,
@@ -34,7 +34,7 @@ impl Lists {
         }
     }
 
-    /// Asks the database, within [`LIST_TIME`].
+    /// Queries the database, within [`LIST_TIME`].
     ///
     /// # Errors
     /// 501 if the database has no lists, 503 if it takes longer, and its own errors.

@@ -30,10 +30,10 @@ pub struct HttpMetrics {
     spooled: Counter,
 }
 
-/// Resolved once, so that a request costs no look-up by label.
+/// The counters of one endpoint, resolved once, so that a request needs no look-up by label.
 #[derive(Clone, Debug)]
 struct EndpointMetrics {
-    /// As in [`STATUSES`].
+    /// The counters in the order of [`STATUSES`].
     statuses: [Counter; 3],
     seconds: Histogram,
 }
@@ -51,10 +51,10 @@ struct RequestLabels {
     status: &'static str,
 }
 
-/// The classes of answers that there are: nothing is answered by 1xx or 3xx.
+/// The classes of statuses that are used.
 const STATUSES: [&str; 3] = ["2xx", "4xx", "5xx"];
 
-/// From 0.1 ms to 10 s: a lone write on a fast disk takes a few tenths of a millisecond.
+/// The bounds in seconds: a single write on a fast disk takes a few tenths of a millisecond.
 const BUCKETS: [f64; 16] = [
     0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
     5.0, 10.0,
@@ -73,8 +73,8 @@ fn histogram() -> Histogram {
 }
 
 impl HttpMetrics {
-    /// Registers all metrics of the frontend and gives the handle by which they are counted.
-    /// `extra`: the endpoints of its extensions, in their order.
+    /// Registers all metrics of the frontend, and returns the handle that counts. `extra`: the
+    /// endpoints of its extensions, in their order.
     pub fn register<'a>(
         registry: &mut Registry,
         extra: impl IntoIterator<Item = &'a ExtraEndpoint>,
@@ -121,7 +121,7 @@ impl HttpMetrics {
         metrics
     }
 
-    /// Counts writes that were handed over.
+    /// Counts submitted writes.
     pub(crate) fn handed_over(&self, ack: Ack, writes: u64) {
         match ack {
             Ack::Commit => self.committed.inc_by(writes),
@@ -129,7 +129,7 @@ impl HttpMetrics {
         };
     }
 
-    /// Counts an answer. `endpoint`: its place among the frontend's own, or behind them among those
+    /// Counts an answer. `endpoint`: an index into the frontend's own endpoints, followed by those
     /// of the extensions.
     pub(crate) fn answered(&self, endpoint: usize, status: http::StatusCode, took: Duration) {
         let Some(metrics) = self.endpoints.get(endpoint) else {

@@ -1,4 +1,4 @@
-//! The description of the API, with what an extension adds to it.
+//! The description of the API, including extensions.
 
 use std::ops::Range;
 
@@ -12,8 +12,8 @@ const SECTIONS: [(&str, usize); 4] = [
     ("responses", 2),
 ];
 
-/// Returns the whole description: the frontend's own, with the entries of each of `extra` behind
-/// its own. It is put together as text, so that all entries keep their order.
+/// Returns the whole description: the frontend's own, followed by the entries of each of `extra`.
+/// It is composed as text, so that all entries keep their order.
 pub(crate) fn description<'a>(extra: impl IntoIterator<Item = &'a str>) -> String {
     let mut text = OWN.to_owned();
     for extra in extra {
@@ -27,7 +27,7 @@ pub(crate) fn description<'a>(extra: impl IntoIterator<Item = &'a str>) -> Strin
     text
 }
 
-/// Where the entries of a section stand: from behind its opening brace to the line that closes it.
+/// Returns the range of a section's entries: from its opening brace to the line that closes it.
 fn entries(text: &str, name: &str, depth: usize) -> Option<Range<usize>> {
     let indent = " ".repeat(depth);
     let opening = format!("\n{indent}\"{name}\": {{");

@@ -1,8 +1,8 @@
-//! Keeps web pages out. A browser lets any page send requests to any server that it reaches, also
-//! to one on loopback, and by a name whose address its owner changes (DNS rebinding) lets the page
-//! read the answers too. If no token is required, a request is answered only if the name that it
-//! calls this server by is known, and if no page of another origin sent it. If a token is required,
-//! a page would have to know the token.
+//! Refuses requests of web pages. A browser lets any page send requests to any server that it
+//! reaches, also to one on loopback. If the page's host name is then pointed to this server (DNS
+//! rebinding), the page can read the answers too. So if no token is required, a request is answered
+//! only if it calls this server by a known name, and if no page of another origin sent it. If a
+//! token is required, a page would have to know the token.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -16,11 +16,11 @@ use crate::bodies::kind;
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// Refuses what a page of another origin may have sent. `names`: what this server may be called
-/// besides its addresses and `localhost`.
+/// Refuses a request that a page of another origin may have sent. `names`: further names of this
+/// server, besides its addresses and `localhost`.
 ///
 /// # Errors
-/// 403, with what to do.
+/// 403, with the remedy.
 pub(crate) fn check(
     head: &Parts,
     host: Option<&Authority>,
@@ -52,11 +52,11 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// Returns the name and port that a request calls this server by, which HTTP/1.1 wants exactly once
-/// (RFC 9112, 3.2).
+/// Returns the name and port by which a request calls this server, which HTTP/1.1 requires exactly
+/// once (RFC 9112, 3.2).
 ///
 /// # Errors
-/// 400 if there is none, more than one, or one that is no name and port.
+/// 400 if there is none, more than one, or an invalid one.
 pub(crate) fn host(head: &Parts) -> Result<Option<Authority>, Refusal> {
     let mut given = head.headers.get_all(HOST).iter();
     let (first, more) = (given.next(), given.next().is_some());
@@ -71,7 +71,7 @@ pub(crate) fn host(head: &Parts) -> Result<Option<Authority>, Refusal> {
     };
     let named =
         Authority::try_from(value.as_bytes()).map_err(|_| bad_host("it is no name and port"))?;
-    // Without a user, the host is what stands at the front.
+    // Without a user, the host comes first.
     if value.as_bytes().contains(&b'@') || value.as_bytes().starts_with(b":") {
         return Err(bad_host("it is no name and port"));
     }
@@ -79,7 +79,7 @@ pub(crate) fn host(head: &Parts) -> Result<Option<Authority>, Refusal> {
     Ok(Some(head.uri.authority().cloned().unwrap_or(named)))
 }
 
-/// Refuses a body that does not say what it is, or says what a page's form can send.
+/// Refuses a body without a content type, or with one that a page's form can send.
 ///
 /// # Errors
 /// 415 with the accepted types.
@@ -97,8 +97,7 @@ fn has_body(headers: &HeaderMap) -> bool {
         || length.is_some_and(|length| length.as_bytes() != b"0")
 }
 
-/// True for an address (which nobody can point elsewhere), for `localhost`, and for names that are
-/// listed.
+/// True for an address (which no other party can redirect), for `localhost`, and for listed names.
 fn is_known(host: &str, names: &[Box<str>]) -> bool {
     let bare = host
         .strip_prefix('[')
@@ -113,7 +112,7 @@ fn is_known(host: &str, names: &[Box<str>]) -> bool {
         || names.iter().any(|name| name.eq_ignore_ascii_case(host))
 }
 
-/// True if an origin is this server, as the request calls it.
+/// True if an origin is this server, by the name in the request.
 fn is_own(origin: &[u8], host: Option<&Authority>) -> bool {
     let Some(host) = host else { return false };
     let origin = std::str::from_utf8(origin).unwrap_or_default();

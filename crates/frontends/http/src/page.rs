@@ -6,14 +6,14 @@ use windrow_core::{Fault, KeyedTable, Name, RowFilter, RowTest, TableName, Value
 use crate::answers::Refusal;
 use crate::query::{decode, invalid, pairs};
 
-/// The rows of a list if the request does not say it, and at most.
+/// The default and the largest number of rows in a list.
 const DEFAULT_ROWS: usize = 100;
 const MAX_ROWS: usize = 1000;
 
-/// Conditions of one request.
+/// The most conditions of one request.
 const MAX_FILTERS: usize = 16;
 
-/// Characters that need no percent sign in the value of a parameter.
+/// The characters that are not percent-encoded in the value of a parameter.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')
@@ -36,7 +36,7 @@ impl ListQuery {
     /// Reads the parameters.
     ///
     /// # Errors
-    /// 400 for a value that makes no sense, and for one given twice.
+    /// 400 for an invalid value, and for one given twice.
     pub(crate) fn read(query: &str) -> Result<Self, Refusal> {
         let mut list = Self {
             rows: DEFAULT_ROWS,
@@ -68,11 +68,11 @@ impl ListQuery {
         Ok(list)
     }
 
-    /// Fits the list to its table: the key completes the order, so that no two rows are equal in
-    /// it, and every column must be there.
+    /// Completes the list by its table: the key is added to the order, so that no two rows are
+    /// equal in it, and every column must exist.
     ///
     /// # Errors
-    /// 400 for a table that cannot be listed this way, 422 for a column that is not there.
+    /// 400 for a table that cannot be listed this way, 422 for a missing column.
     pub(crate) fn fit(&mut self, table: &KeyedTable) -> Result<(), Refusal> {
         let named = self.columns.iter().flatten().chain(&self.order);
         let named = named.chain(self.filters.iter().map(|filter| &filter.column));
@@ -113,7 +113,7 @@ impl ListQuery {
         Ok(())
     }
 
-    /// Returns the query of the page after a row: this query, with another `start_after`.
+    /// Returns the query of the next page after a row: this query, with another `start_after`.
     pub(crate) fn next(&self, query: &str, columns: &[Name], last: &[Value]) -> String {
         let mut next = String::with_capacity(query.len() + 64);
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {

@@ -1,6 +1,6 @@
-//! Plans of requests, kept from one request to the next: the table, the parameters and the shapes
-//! of the rows so far. A device that writes the same columns again and again costs no names, and
-//! all clients' equal shapes are one, which lanes and sinks compare by address.
+//! Plans of requests, kept between requests: the table, the parameters, and the shapes of the rows
+//! so far. A device that always writes the same columns needs no new names, and equal shapes of all
+//! clients are one object, which lanes and sinks compare by address.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -15,12 +15,12 @@ use crate::answers::Refusal;
 use crate::query::{self, Options};
 use crate::system::SystemTables;
 
-/// Plans that are kept. Past it all are forgotten, which costs each of them one more making.
+/// The most plans kept. Beyond it all are dropped, and made again when needed.
 const MAX_PLANS: usize = 1024;
-/// Shapes that are kept of one plan.
+/// The most shapes kept for a plan.
 const MAX_SHAPES: usize = 8;
-/// The longest names of a plan or a shape that is kept, in bytes: together, what is kept stays
-/// below 40 MiB whatever is asked.
+/// The most bytes of names in a plan or a shape that is kept. With it, all plans together stay
+/// below 40 MiB.
 const MAX_NAME_BYTES: usize = 4 << 10;
 
 /// A request about rows of one table.
@@ -30,7 +30,7 @@ pub struct Plan {
     pub(crate) options: Options,
     base: ShapeParts,
     shapes: RwLock<SmallVec<[Arc<Shape>; 1]>>,
-    /// The place of the shape that was used last.
+    /// The index of the shape that was used last.
     latest: AtomicUsize,
 }
 
@@ -45,18 +45,18 @@ impl Plan {
         })
     }
 
-    /// Returns what all shapes of the plan have in common: all but the columns.
+    /// Returns the common part of all shapes of the plan: everything but the columns.
     pub(crate) fn parts(&self) -> &ShapeParts {
         &self.base
     }
 
-    /// Returns the shape that was used last, as a guess.
+    /// Returns the shape that was used last, which is probably the next one.
     pub fn guess(&self) -> Option<Arc<Shape>> {
         let shapes = self.shapes.read().unwrap_or_else(PoisonError::into_inner);
         shapes.get(self.latest.load(Relaxed)).cloned()
     }
 
-    /// Returns the shape of a write that takes nothing but a key.
+    /// Returns the shape of a write with only a key.
     pub fn without_columns(&self) -> Arc<Shape> {
         self.guess().unwrap_or_else(|| self.shape(Vec::new()))
     }
@@ -116,12 +116,12 @@ impl Plans {
     /// Returns the plan for a raw table name and a raw query.
     ///
     /// # Errors
-    /// 400 for a name or a parameter that makes no sense, 403 for a table of the database itself.
+    /// 400 for an invalid name or parameter, 403 for a table of the database itself.
     pub(crate) fn get(&self, op: Op, table: &str, query: &str) -> Result<Arc<Plan>, Refusal> {
         self.get_with(op, table, query, || query::options(op, query))
     }
 
-    /// Returns the plan for a raw table name and whatever `query` stands for.
+    /// Returns the plan for a raw table name and a tag that stands for the parameters.
     ///
     /// # Errors
     /// As [`Plans::get`], and those of `options`.

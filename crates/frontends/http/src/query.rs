@@ -1,4 +1,4 @@
-//! The parameters behind the question mark.
+//! The parameters of a URL's query.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use crate::answers::ledger::Results;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CsvStyle {
     pub(crate) null: Box<str>,
-    /// Character between fields; `None`: the request does not say, and it is a comma.
+    /// The character between fields; `None` if the request does not name it, which means a comma.
     pub(crate) delimiter: Option<u8>,
 }
 
@@ -27,15 +27,15 @@ pub struct Options {
     pub(crate) returning: Returning,
     pub(crate) results: Results,
     pub(crate) atomic: bool,
-    /// When to answer, if the request says it.
+    /// The moment of the answer, if the request names it.
     pub(crate) ack: Option<Ack>,
     pub(crate) csv: CsvStyle,
-    /// True if the key's values are texts of a path.
+    /// True if the key's values are texts of a URL's path.
     pub(crate) spelled: bool,
 }
 
 impl Options {
-    /// Makes options from the action for an existing key, the columns of the key, and the columns
+    /// Returns options with the action for an existing key, the columns of the key, and the columns
     /// to return.
     pub fn new(on_conflict: OnConflict, key: Key, returning: Returning) -> Self {
         Self {
@@ -78,11 +78,11 @@ const INSERT: &[&str] = &[
 const KEYED: &[&str] = &["key", "returning", "ack"];
 const READ: &[&str] = &["key", "returning"];
 
-/// Reads the parameters of a request of this kind. A comma in a list parts it before percent signs
-/// are read, so a name may hold a comma as `%2C`.
+/// Reads the parameters of a request of this kind. A list is split at commas before it is decoded,
+/// so a name may contain a comma as `%2C`.
 ///
 /// # Errors
-/// 400 for a parameter that is unknown, given twice or has no such value.
+/// 400 for a parameter that is unknown, given twice or invalid.
 pub(crate) fn options(op: Op, query: &str) -> Result<Options, Refusal> {
     let known = match op {
         Op::Insert => INSERT,
@@ -116,10 +116,10 @@ pub(crate) fn options(op: Op, query: &str) -> Result<Options, Refusal> {
     Ok(options)
 }
 
-/// Reads the parameters of a batch of operations: when those are answered that do not say it.
+/// Reads the parameters of a batch: the moment of the answer, for operations that do not name it.
 ///
 /// # Errors
-/// 400 for a parameter that is unknown, given twice or has no such value.
+/// 400 for a parameter that is unknown, given twice or invalid.
 pub(crate) fn of_batch(query: &str) -> Result<Option<Ack>, Refusal> {
     let mut asked = None;
     for (name, raw) in pairs(query) {
@@ -138,11 +138,11 @@ fn ack(value: &str) -> Result<Ack, Refusal> {
     Ack::parse(value).ok_or_else(|| wrong("ack", value, "commit or spool"))
 }
 
-/// Takes the parameter `after` out of a query: a place in the spool that the database must have
-/// reached. What is left is the same for all requests of a kind.
+/// Removes the parameter `after` from a query: a place in the spool that the database must have
+/// reached. The remaining query is the same for all requests of a kind.
 ///
 /// # Errors
-/// 400 for a value that is no place, and where it is given twice.
+/// 400 for an invalid value, and if it is given twice.
 pub(crate) fn take_after(query: &str) -> Result<(Cow<'_, str>, Option<SpoolPlace>), Refusal> {
     let is_after = |name: &str| decode(name).is_ok_and(|name| name == "after");
     if !pairs(query).any(|(name, _)| is_after(name)) {
@@ -237,10 +237,10 @@ fn columns(raw: &str) -> Result<Box<[Name]>, Refusal> {
     Ok(names.into())
 }
 
-/// Returns the table that a raw path segment names.
+/// Returns the table of a raw path segment.
 ///
 /// # Errors
-/// 400 for a name that makes no sense.
+/// 400 for an invalid name.
 pub fn table(raw: &str) -> Result<TableName, Refusal> {
     let text = percent_decode_str(raw)
         .decode_utf8()
@@ -279,10 +279,10 @@ pub fn pairs(query: &str) -> impl Iterator<Item = (&str, &str)> {
         .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
 }
 
-/// Percent signs and plus signs as forms write them.
+/// Decodes percent signs and plus signs, as in forms.
 ///
 /// # Errors
-/// 400 for what is not UTF-8.
+/// 400 if the result is not UTF-8.
 pub fn decode(raw: &str) -> Result<Cow<'_, str>, Refusal> {
     if !raw.contains(['+', '%']) {
         return Ok(raw.into());

@@ -8,20 +8,20 @@ use windrow_core::{Fault, FaultClass, OnConflict, Op, Returning, TableName};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Right {
-    /// To read rows, and to have columns of written rows returned.
+    /// Reading rows, and having columns of written rows returned.
     Read,
-    /// To insert rows.
+    /// Inserting rows.
     Insert,
-    /// To change rows, also by an insert that updates.
+    /// Changing rows, also by an insert that updates.
     Update,
-    /// To delete rows.
+    /// Deleting rows.
     Delete,
-    /// To read metrics, the activity of lanes and the status page's data.
+    /// Reading metrics, the activity of lanes and the status page's data.
     Metrics,
 }
 
 impl Right {
-    /// The word for it in the configuration.
+    /// Returns the word used in the configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -42,7 +42,7 @@ pub struct Rights {
 }
 
 impl Rights {
-    /// Returns the rights of the token with this name for these tables; for all of them if none is
+    /// Returns the rights of the token with this name on these tables; on all tables if none is
     /// named.
     pub fn new(name: &str, rights: &[Right], tables: Vec<TableName>) -> Self {
         Self {
@@ -79,7 +79,7 @@ impl Rights {
     /// Checks a write or a read of one table's rows.
     ///
     /// # Errors
-    /// As [`Rights::check`]; also if the table is none of the token's.
+    /// As [`Rights::check`]; also if the token is not for the table.
     pub(crate) fn check_rows(&self, shape: &ShapeParts) -> Result<(), Fault> {
         let right = match shape.op {
             Op::Insert => Right::Insert,
@@ -91,15 +91,15 @@ impl Rights {
         if shape.on_conflict == OnConflict::Update {
             self.check(Right::Update)?;
         }
-        // As SQL's RETURNING needs the right to SELECT: a returned column may hold what a default
-        // or a trigger has read.
+        // As in SQL, RETURNING needs the right to read: a returned column may contain what a
+        // default or a trigger has read.
         if shape.returning != Returning::Nothing {
             self.check(Right::Read)?;
         }
         self.check_table(&shape.table)
     }
 
-    /// Checks that the token is good for a table.
+    /// Checks that the token is for a table.
     ///
     /// # Errors
     /// As [`Rights::check`].

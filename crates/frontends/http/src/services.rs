@@ -1,4 +1,4 @@
-//! The ports through which the program around the frontend serves it.
+//! The ports that the program provides to the frontend.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,27 +13,27 @@ use crate::metrics::HttpMetrics;
 /// A check that the database behind the lanes answers, for `GET /readyz`.
 #[async_trait]
 pub trait Readiness: Send + Sync {
-    /// Asks whether the database answers. Cancel safe.
+    /// Checks that the database answers. Cancel safe.
     ///
     /// # Errors
-    /// Why it does not.
+    /// The reason why it does not.
     async fn ready(&self) -> Result<(), Fault>;
 }
 
 /// The ports of a running frontend.
 #[derive(Clone)]
 pub struct Services {
-    /// Where writes go.
+    /// The intake of writes.
     pub intake: Intake,
-    /// The lane of reads, if the database reads beside its writes: for reads that have no write of
-    /// their client's to wait for. Its memory is charged to the same budget.
+    /// The intake of the lane for reads, if the database reads beside its writes: for reads of
+    /// clients that have no write to wait for. Charged to the same budget.
     pub reads: Option<Intake>,
-    /// Where writes go that are answered before the database has them, if there is a spool. Its
-    /// memory is charged to the same budget.
+    /// The spool for writes that are answered before the database has them, if there is one.
+    /// Charged to the same budget.
     pub spool: Option<Arc<dyn Spooling>>,
     /// Executes requests with an `Idempotency-Key`, if the database can keep keys.
     pub keys: Option<Keys>,
-    /// When writes are answered whose request does not say so.
+    /// The moment at which writes are answered if the request does not name it.
     pub ack: Ack,
     /// Lists tables and rows, if the database can do that.
     pub inventory: Option<Arc<dyn Inventory>>,
@@ -46,7 +46,7 @@ pub struct Services {
     pub metrics_text: Arc<dyn Fn() -> String + Send + Sync>,
     /// Returns the activity of each lane, for `GET /v1/lanes`.
     pub lanes: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
-    /// Where requests are traced: where their spans go.
+    /// The tracer; `None` if requests are not traced.
     pub tracer: Option<Tracer>,
     /// The frontend's own counters.
     pub metrics: HttpMetrics,

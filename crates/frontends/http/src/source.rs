@@ -1,6 +1,6 @@
-//! One connection as a source of writes. What its client asks for keeps its order, although some of
-//! it goes by the lane, some by the spool and some by the lane of reads, which know nothing of each
-//! other: while requests are under way by one of them, nothing is handed to another.
+//! One connection as a source of writes. Its requests keep their order, although they use the lane,
+//! the spool and the lane for reads, which are independent of each other: while requests are under
+//! way in one of them, no request is submitted to another.
 
 use std::fmt;
 use std::pin::pin;
@@ -12,7 +12,7 @@ use windrow_core::{SourceId, SpoolPlace};
 
 use crate::services::Services;
 
-/// The time that one request may wait, in all, for the database to apply what is in the spool.
+/// The time that one request may wait, in total, for the database to apply the spool.
 pub(crate) const SPOOL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A way from a connection to the database.
@@ -26,16 +26,16 @@ pub(crate) enum Way {
     Reads,
 }
 
-/// The writes of one connection: who it is for the lane and for the spool, what is under way, and
-/// what the database may not have yet.
+/// The writes of one connection: its source numbers, the requests under way, and the part of the
+/// spool that the database may not have yet.
 pub(crate) struct WriteSource {
     lane: SourceId,
-    /// `None` if there is no spool.
+    /// The source number in the spool; `None` if there is no spool.
     spool: Option<SourceId>,
-    /// `None` if there is no lane of reads.
+    /// The source number in the lane for reads; `None` if there is none.
     reads: Option<SourceId>,
     state: Mutex<State>,
-    /// Notified when nothing is under way any more by one of the ways.
+    /// Notified when no request is under way in one of the ways any more.
     changed: Notify,
 }
 
@@ -44,7 +44,7 @@ struct State {
     committing: usize,
     spooling: usize,
     reading: usize,
-    /// Behind all that was acknowledged by the spool; `None` once the database has it.
+    /// The place after all writes acknowledged by the spool; `None` once the database has them.
     place: Option<Arc<SpoolPlace>>,
     /// The time that the request under way may still wait for the database.
     time_left: Duration,
@@ -61,7 +61,7 @@ impl State {
 }
 
 impl WriteSource {
-    /// Makes a source that nobody else has.
+    /// Returns a new source.
     pub(crate) fn new(services: &Services) -> Self {
         let (spool, reads) = (services.spool.as_ref(), services.reads.as_ref());
         Self {
@@ -73,7 +73,7 @@ impl WriteSource {
         }
     }
 
-    /// Returns the identity of this connection on one of the ways.
+    /// Returns the source number of this connection on one of the ways.
     pub(crate) fn id(&self, way: Way) -> SourceId {
         match way {
             Way::Lane => None,
@@ -83,7 +83,7 @@ impl WriteSource {
         .unwrap_or(self.lane)
     }
 
-    /// A request has come: it may wait as long as any.
+    /// Begins a request, which may wait for the full time.
     pub(crate) fn begin_request(&self) {
         if self.spool.is_some() {
             self.state().time_left = SPOOL_TIMEOUT;
@@ -95,15 +95,15 @@ impl WriteSource {
         self.state().time_left
     }
 
-    /// Takes the time that was waited off what is left.
+    /// Subtracts the time waited from the time left.
     pub(crate) fn has_waited(&self, waited: Duration) {
         let mut state = self.state();
         state.time_left = state.time_left.saturating_sub(waited);
     }
 
-    /// Waits for a pass until all that went another way is answered. `free` reads, which need not
-    /// see what is in the spool, do not wait for it. Reads go by the lane while writes of this
-    /// client are under way there: behind those. Cancel safe.
+    /// Waits for a pass until everything that went another way is answered. `free` reads, which
+    /// need not see writes in the spool, do not wait for it. Reads go through the lane while writes
+    /// of this client are under way there, and follow those. Cancel safe.
     pub(crate) async fn pass(&self, way: Way, free: bool) -> WayPass<'_> {
         if let Some(pass) = self.try_pass(way, free) {
             return pass;
@@ -136,18 +136,18 @@ impl WriteSource {
         Some(WayPass { source: self, way })
     }
 
-    /// Returns the place that the database must have reached before anything else of this client's
-    /// is executed; `None` if it has.
+    /// Returns the place that the database must reach before anything else of this client is
+    /// executed; `None` if it has.
     pub(crate) fn place(&self) -> Option<Arc<SpoolPlace>> {
         self.state().place.clone()
     }
 
-    /// The spool has taken writes; all of them stand before the place.
+    /// Notes that the spool has accepted writes, all of which are before the place.
     pub(crate) fn has_spooled(&self, place: &Arc<SpoolPlace>) {
         self.state().place = Some(Arc::clone(place));
     }
 
-    /// The database has all that stands before the place.
+    /// Notes that the database has everything before the place.
     pub(crate) fn has_reached(&self, place: &Arc<SpoolPlace>) {
         let mut state = self.state();
         if state.place.as_ref().is_some_and(|p| Arc::ptr_eq(p, place)) {
@@ -166,7 +166,7 @@ impl fmt::Debug for WriteSource {
     }
 }
 
-/// Held while requests are under way by one of the ways.
+/// A pass, held while requests are under way on one of the ways.
 #[derive(Debug)]
 pub(crate) struct WayPass<'s> {
     source: &'s WriteSource,
@@ -174,7 +174,7 @@ pub(crate) struct WayPass<'s> {
 }
 
 impl WayPass<'_> {
-    /// Returns the way that is free.
+    /// Returns the way of the pass.
     pub(crate) fn way(&self) -> Way {
         self.way
     }

@@ -1,6 +1,6 @@
-//! Tables of the database itself, and those in which Windrow keeps its bookkeeping. Neither is
-//! served: the former show other users, their rights and their statements to every client of the
-//! API, and a client that writes to the latter can have writes lost or done twice.
+//! Tables of the database itself, and Windrow's own tables. Neither is served: the former show
+//! other users, their rights and their statements to every client of the API, and a client that
+//! writes to the latter could cause writes to be lost or executed twice.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,8 @@ use std::sync::Arc;
 use windrow_core::moves::is_own;
 use windrow_core::{Fault, FaultClass, TableName};
 
-/// Schemas that databases keep for themselves. PostgreSQL's begin with `pg_`, as no other may.
+/// The schemas of databases themselves. PostgreSQL's begin with `pg_`, a prefix that no other
+/// schema may have.
 const SCHEMAS: [&str; 5] = [
     "crdb_internal",
     "information_schema",
@@ -17,17 +18,17 @@ const SCHEMAS: [&str; 5] = [
     "sys",
 ];
 
-/// Prefixes of table names that are found without a schema: PostgreSQL's and SQLite's own.
+/// Prefixes of system tables that are found without a schema: PostgreSQL's and SQLite's.
 const PREFIXES: [&str; 2] = ["pg_", "sqlite_"];
 
-/// A test of a name: true if the database keeps that table for itself.
+/// A test of a name: true for a table of the database itself.
 pub(crate) type SystemTableTest = Arc<dyn Fn(&TableName) -> bool + Send + Sync>;
 
-/// Which tables are the database's own, and which of them are served all the same.
+/// The tables of the database itself, and those of them that are served nevertheless.
 #[derive(Clone, Default)]
 pub(crate) struct SystemTables {
     listed: Vec<Box<str>>,
-    /// The test of the database at hand.
+    /// The test of the current database.
     owns: Option<SystemTableTest>,
 }
 
@@ -49,7 +50,7 @@ impl SystemTables {
     /// Refuses a table of the database itself, or one of Windrow's own.
     ///
     /// # Errors
-    /// [`FaultClass::Denied`] with SQLSTATE 42501 and what to do.
+    /// [`FaultClass::Denied`] with SQLSTATE 42501 and the remedy.
     pub(crate) fn check(&self, table: &TableName) -> Result<(), Fault> {
         let kept = is_own(&table.table);
         let owned = kept || self.owns.as_ref().is_some_and(|owns| owns(table));

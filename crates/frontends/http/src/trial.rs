@@ -1,4 +1,4 @@
-//! Checks for arbitrary bytes: `./test fuzz` makes them up, and every test run takes those that
+//! Checks for arbitrary bytes: `./test fuzz` generates them, and every test run uses those that
 //! were kept.
 
 use http::Method;
@@ -7,13 +7,13 @@ use windrow_core::{Op, TableName};
 use crate::plan::Plans;
 use crate::{query, routes, rows};
 
-/// Bodies of rows.
+/// Checks bodies of rows.
 pub fn rows(bytes: &[u8]) {
     rows::trial::rows(bytes);
 }
 
-/// A path and its parameters: what is accepted names a table that can be named again, and none of
-/// the database's own.
+/// Checks a path and its parameters: an accepted path names a table that can be named again, and
+/// that is not one of the database's own.
 pub fn path(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return;

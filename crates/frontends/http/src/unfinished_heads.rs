@@ -1,8 +1,8 @@
 //! Connections that have sent a part of a request's head, or of a TLS handshake, and not the rest.
 //!
-//! Their buffers are charged to nobody, for no request is there that could be refused. So their
-//! number is bounded: one more closes the oldest. A client that means well is not among them for
-//! long, as its head nearly always comes in one piece.
+//! Their buffers are not charged to the budget, because there is no request yet that could be
+//! refused. So their number is limited: one more closes the oldest. An honest client is not among
+//! them for long, because its head nearly always arrives in one piece.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -12,13 +12,13 @@ use std::task::{Context, Poll};
 
 use futures_util::task::AtomicWaker;
 
-/// The memory that an unfinished head takes, with all that serves its connection.
+/// The memory of an unfinished head and its connection.
 const HEAD_BYTES: usize = 32 << 10;
 
-/// The part of the memory budget that bounds the number of unfinished heads: an eighth.
+/// The part of the memory budget that limits the number of unfinished heads: an eighth.
 const BUDGET_PART: usize = 8;
 
-/// As many are allowed at any size of the budget.
+/// The number that is allowed with any budget.
 const MIN_HEADS: usize = 256;
 
 /// All unfinished heads of a server. Cheap to clone.
@@ -34,7 +34,7 @@ struct Heads {
 #[derive(Debug, Default)]
 struct Open {
     next: u64,
-    /// By number, the oldest first.
+    /// The connections by number, the oldest first.
     all: BTreeMap<u64, Arc<Closing>>,
 }
 
@@ -45,7 +45,7 @@ struct Closing {
     waker: AtomicWaker,
 }
 
-/// One connection among [`UnfinishedHeads`], until this is dropped.
+/// A connection that counts as unfinished until this is dropped.
 #[derive(Debug)]
 pub(crate) struct UnfinishedHead {
     heads: UnfinishedHeads,
@@ -54,7 +54,7 @@ pub(crate) struct UnfinishedHead {
 }
 
 impl UnfinishedHeads {
-    /// Bounds the number by the size of the memory budget, in bytes.
+    /// Returns a limit that fits the size of the memory budget, in bytes.
     pub(crate) fn new(memory: usize) -> Self {
         Self::of((memory / BUDGET_PART / HEAD_BYTES).max(MIN_HEADS))
     }
@@ -64,7 +64,7 @@ impl UnfinishedHeads {
         Self(Arc::new(Heads { most, open }))
     }
 
-    /// Adds one, and closes the oldest if there are too many.
+    /// Adds a connection, and closes the oldest if there are too many.
     pub(crate) fn enter(&self) -> UnfinishedHead {
         let closing = Arc::new(Closing::default());
         let mut open = self.open();
@@ -88,13 +88,13 @@ impl UnfinishedHeads {
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {
-        // Each change is one insertion or removal: whole at any moment.
+        // Each change is a single insertion or removal, so a panic leaves the map consistent.
         self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl UnfinishedHead {
-    /// Ready once the connection is to be closed for newer ones.
+    /// Returns ready once the connection must be closed for newer ones.
     pub(crate) fn poll_closed(&self, cx: &Context<'_>) -> Poll<()> {
         self.closing.waker.register(cx.waker());
         match self.closing.is_closed.load(SeqCst) {
@@ -103,7 +103,7 @@ impl UnfinishedHead {
         }
     }
 
-    /// Waits until the connection is to be closed for newer ones. Cancel safe.
+    /// Waits until the connection must be closed for newer ones. Cancel safe.
     pub(crate) async fn closed(&self) {
         poll_fn(|cx| self.poll_closed(cx)).await;
     }

@@ -16,10 +16,10 @@ use crate::answers::chunks::{Chunks, PIECE_BYTES, Pieces};
 use crate::answers::live::Live;
 use crate::connection_state::{Answering, ConnectionState};
 
-/// A place in the spool behind all rows of a request that it has taken.
+/// The header with a place in the spool after all rows of a request that it has accepted.
 const PLACE: HeaderName = HeaderName::from_static("windrow-place");
 
-/// Says that something of a request was executed before, and not again.
+/// The header that says that a part of a request was executed before, and not again.
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -27,23 +27,24 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 /// An answer with its body.
 pub(crate) type Answer = Response<AnswerBody>;
 
-/// A body that is there, or one that is written while it is sent.
+/// A complete body, or one that is written while it is sent.
 #[derive(Debug)]
 pub(crate) enum AnswerBody {
     Whole(Bytes),
-    /// With what is held until the last byte is written.
+    /// A body written while it is sent. The second field is held until the last byte is written.
     Chunked(Box<dyn Chunks>, Option<Answering>),
-    /// One that goes on until the client leaves.
+    /// A body that continues until the client leaves.
     Live(Live),
 }
 
 impl AnswerBody {
-    /// Makes a body that is written while it is sent.
+    /// Returns a body that is written while it is sent.
     pub(crate) fn chunked(chunks: impl Chunks + 'static) -> Self {
         Self::Chunked(Box::new(chunks), None)
     }
 
-    /// Counts a long body that is there until it has left. `permit`: what was taken for it before.
+    /// Counts a long complete body until it has been sent. `permit`: the bytes that were taken for
+    /// it in advance.
     pub(crate) fn count(&mut self, room: &AnswerRoom, mut permit: AnswerPermit) {
         if let Self::Whole(bytes) = self
             && bytes.len() > PIECE_BYTES
@@ -53,8 +54,8 @@ impl AnswerBody {
         }
     }
 
-    /// Has the connection know until when there is something to write; false if all of the body
-    /// is there. A live body ends when `stop` is cancelled.
+    /// Registers the body with the connection, which then knows until when there is something to
+    /// write. Returns false if the body is complete. A live body ends when `stop` is cancelled.
     pub(crate) fn keep(&mut self, state: &Arc<ConnectionState>, stop: &CancellationToken) -> bool {
         match self {
             Self::Whole(_) => return false,
@@ -100,7 +101,7 @@ impl Body for AnswerBody {
     }
 }
 
-/// Returns an answer of JSON, all of which is there.
+/// Returns an answer with a complete JSON body.
 pub fn whole_json(status: StatusCode, body: impl Into<Bytes>) -> Response<Bytes> {
     with_type(status, JSON, body.into())
 }
@@ -115,7 +116,7 @@ pub(crate) fn chunked_json(status: StatusCode, chunks: impl Chunks + 'static) ->
     with_type(status, JSON, AnswerBody::chunked(chunks))
 }
 
-/// Returns an answer of some other kind.
+/// Returns an answer of another content type.
 pub(crate) fn typed(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Answer {
     let kind = HeaderValue::from_static(kind);
     with_type(status, kind, AnswerBody::Whole(body.into()))
@@ -128,7 +129,7 @@ pub(crate) fn with_type<B>(status: StatusCode, kind: HeaderValue, body: B) -> Re
     answer
 }
 
-/// Asks the client to come back, if its request may succeed later.
+/// Adds `Retry-After`, if the request may succeed later.
 pub(crate) fn add_retry<B>(answer: &mut Response<B>) {
     if matches!(
         answer.status(),
@@ -140,15 +141,15 @@ pub(crate) fn add_retry<B>(answer: &mut Response<B>) {
     }
 }
 
-/// Says where in the spool the rows of a request are.
+/// Adds the place in the spool of a request's rows.
 pub(crate) fn add_place<B>(answer: &mut Response<B>, place: &SpoolPlace) {
-    // Digits, a hyphen and dots can always stand in a header.
+    // Digits, hyphens and dots are always valid in a header.
     if let Ok(value) = HeaderValue::try_from(place.to_string()) {
         answer.headers_mut().insert(PLACE, value);
     }
 }
 
-/// Says that something of a request was executed when it came before.
+/// Adds the header that says that a part of the request was executed before.
 pub(crate) fn add_replayed<B>(answer: &mut Response<B>) {
     let yes = HeaderValue::from_static("true");
     answer.headers_mut().insert(REPLAYED, yes);

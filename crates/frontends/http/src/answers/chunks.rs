@@ -1,32 +1,33 @@
-//! The content of a body that is written while it is sent.
+//! A body that is written while it is sent.
 
 use std::fmt;
 
 use bytes::Bytes;
 use windrow_core::AnswerPermit;
 
-/// A writer of a body while it is sent.
+/// Writes a body while it is sent.
 pub(crate) trait Chunks: fmt::Debug + Send {
-    /// Returns the next bytes, `None` at the end.
+    /// Returns the next bytes; `None` at the end.
     fn next_chunk(&mut self) -> Option<Bytes>;
 
-    /// True if what is left of it takes room for answers.
+    /// True if the rest of the body takes memory from the budget for answers.
     fn takes_room(&self) -> bool {
         false
     }
 
-    /// Returns the length of the whole body, if that is known before it is written.
+    /// Returns the length of the whole body, if it is known in advance.
     fn length(&self) -> Option<u64> {
         None
     }
 }
 
-/// Bytes of a piece. Shorter bodies are not counted: no more than a connection's buffers.
+/// The bytes of a piece. Shorter bodies are not counted, because they fit into a connection's
+/// buffers.
 pub(super) const PIECE_BYTES: usize = 16 << 10;
 
-/// The rest of a long body, sent in pieces. A body that is given away as a whole is copied into the
-/// connection's buffer at once, and the moment when it has left is unknown. The next piece is asked
-/// for when there is room for it.
+/// The rest of a long body, sent in pieces. A whole body would be copied into the connection's
+/// buffer at once, and it would be unknown when it has been sent. The connection asks for the next
+/// piece when it has space.
 #[derive(Debug)]
 pub(super) struct Pieces {
     left: Bytes,

@@ -1,5 +1,5 @@
-//! Room for answers: taken before writes are handed over whose answers may be long, and held until
-//! the answer has left for the client.
+//! Memory for answers: taken before writes are submitted whose answers may be long, and held until
+//! the answer has been sent.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -15,10 +15,10 @@ use windrow_core::{
 
 use crate::answers::ledger::returned_bytes;
 
-/// Of so many kinds of requests it is kept how long their answers are. Past it all are forgotten.
+/// The number of kinds of requests whose answers' lengths are kept. Beyond it, all are dropped.
 const MAX_KINDS: usize = 4096;
 
-/// The time that writes wait for room for their answers.
+/// The longest time that writes wait for memory for their answers.
 const ROOM_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The usual length of answers, by table and returned columns.
@@ -32,14 +32,14 @@ pub(crate) struct UsualAnswers {
 #[derive(Debug)]
 pub(crate) struct ExpectedAnswers {
     permit: AnswerPermit,
-    /// The kinds of the writes in their order, each with the number of writes; `None`: nothing is
+    /// The kinds of the writes in their order, each with the number of writes; `None` if nothing is
     /// returned.
     runs: SmallVec<[(Option<Arc<UsualAnswer>>, usize); 1]>,
 }
 
 impl UsualAnswers {
-    /// Returns what the answers to units are expected to be, and notes in each unit if that is
-    /// long. `None` if all of them are short because nothing is given back.
+    /// Returns the expected answers to units, and marks the units whose answers are long. `None` if
+    /// all are short because nothing is returned.
     pub(crate) fn of(&self, units: &mut [Unit]) -> Option<ExpectedAnswers> {
         let mut writes = units.iter().flat_map(Unit::writes);
         if writes.all(|write| write.shape.returning == Returning::Nothing) {
@@ -92,8 +92,7 @@ impl UsualAnswers {
 }
 
 impl ExpectedAnswers {
-    /// Returns the room that all of them are expected to take, in bytes; 0 if that is too little to
-    /// count.
+    /// Returns the bytes that the answers are expected to need; 0 if that is too little to count.
     fn bytes(&self, room: &AnswerRoom) -> usize {
         let each = self.runs.iter().map(|(usual, times)| {
             let expected = usual.as_ref().map_or(0, |usual| usual.room(room));
@@ -103,10 +102,10 @@ impl ExpectedAnswers {
         if all > SHORT { all } else { 0 }
     }
 
-    /// Takes room for them, and waits for it.
+    /// Takes memory for the answers, and waits for it.
     ///
     /// # Errors
-    /// [`FaultClass::Overloaded`] where there is none for 10 seconds.
+    /// [`FaultClass::Overloaded`] if there is none for 10 seconds.
     pub(crate) async fn take(&mut self, room: &AnswerRoom) -> Result<(), Fault> {
         let bytes = self.bytes(room);
         if bytes > 0 {
@@ -116,7 +115,7 @@ impl ExpectedAnswers {
         Ok(())
     }
 
-    /// Takes room for them at once; false if there is none.
+    /// Takes memory for the answers without waiting. Returns false if there is none.
     pub(crate) fn try_take(&mut self, room: &AnswerRoom) -> bool {
         let bytes = self.bytes(room);
         if bytes > 0 {
@@ -128,14 +127,15 @@ impl ExpectedAnswers {
         true
     }
 
-    /// Holds room for them. Others may have learned meanwhile how long they are.
+    /// Keeps the memory for the answers, and adjusts it if their expected length has changed
+    /// meanwhile.
     fn hold(&mut self, room: &AnswerRoom, mut permit: AnswerPermit) {
         let bytes = self.bytes(room).min(permit.bytes());
         permit.resize(room, bytes);
         self.permit = permit;
     }
 
-    /// Remembers the length of the answers for the next, and counts it.
+    /// Notes the actual length of the answers, for later requests, and counts it.
     pub(crate) fn known(mut self, room: &AnswerRoom, outcomes: &Outcomes) -> AnswerPermit {
         let kinds = self.runs.iter();
         let mut kinds = kinds.flat_map(|(usual, times)| std::iter::repeat_n(usual, *times));

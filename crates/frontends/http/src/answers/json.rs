@@ -1,4 +1,4 @@
-//! Writing JSON by hand: values keep their digits, and an answer is one pass over one buffer.
+//! Writes JSON directly: values keep their digits, and an answer is written once into one buffer.
 
 use std::io::Write as _;
 
@@ -8,19 +8,19 @@ use windrow_core::{Fault, Returned, Value, WriteDone};
 
 use crate::ack::Ack;
 
-/// Where in the request's text something was wrong.
+/// The position of an error in the request's text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ErrorPosition {
     pub(crate) line: Option<u64>,
     pub(crate) column: Option<u64>,
 }
 
-/// A number.
+/// Appends a number.
 pub fn number(out: &mut Vec<u8>, n: u64) {
     out.extend_from_slice(itoa::Buffer::new().format(n).as_bytes());
 }
 
-/// A JSON string, with its quotes (RFC 8259, section 7).
+/// Appends a JSON string, with its quotes (RFC 8259, section 7).
 pub fn string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     let mut rest = text.as_bytes();
@@ -47,12 +47,12 @@ fn escape(out: &mut Vec<u8>, byte: u8) {
         b'\n' => out.extend_from_slice(b"\\n"),
         b'\r' => out.extend_from_slice(b"\\r"),
         b'\t' => out.extend_from_slice(b"\\t"),
-        // Writing to a Vec does not fail.
+        // Writing to a Vec cannot fail.
         _ => drop(write!(out, "\\u{byte:04x}")),
     }
 }
 
-/// A value as JSON: numbers verbatim, binary data as base64, JSON as it is.
+/// Appends a value as JSON: numbers unchanged, binary data as base64, JSON unchanged.
 pub fn value(out: &mut Vec<u8>, value: &Value) {
     match value {
         Value::Null => out.extend_from_slice(b"null"),
@@ -66,20 +66,20 @@ pub fn value(out: &mut Vec<u8>, value: &Value) {
     }
 }
 
-/// True for a JSON number (RFC 8259, section 6); what is none must not break the answer.
+/// True for a JSON number (RFC 8259, section 6). Any other text would break the answer.
 fn is_number(text: &str) -> bool {
     let rest = text.strip_prefix('-').unwrap_or(text);
     rest.starts_with(|c: char| c.is_ascii_digit())
         && serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok()
 }
 
-/// One row as an object.
+/// Appends a row as an object.
 pub(crate) fn row(out: &mut Vec<u8>, returned: &Returned, row: &[Value]) {
     let names = returned.columns.iter().map(|name| &**name);
     object(out, names.zip(row));
 }
 
-/// Values with their names as an object.
+/// Appends values with their names as an object.
 pub(crate) fn object<'a>(out: &mut Vec<u8>, cells: impl Iterator<Item = (&'a str, &'a Value)>) {
     out.push(b'{');
     for (i, (column, cell)) in cells.enumerate() {
@@ -93,15 +93,15 @@ pub(crate) fn object<'a>(out: &mut Vec<u8>, cells: impl Iterator<Item = (&'a str
     out.push(b'}');
 }
 
-/// `"rows":1`, or `"accepted":1` where the spool has taken it.
+/// Appends `"rows":1`, or `"accepted":1` if the spool has accepted it.
 pub(crate) fn count(out: &mut Vec<u8>, ack: Ack, count: u64) {
     string(out, ack.counted());
     out.push(b':');
     number(out, count);
 }
 
-/// As [`count`], and where something came back, `,"returned":{..}` (an array of objects if there is
-/// more than one row).
+/// Appends what [`count`] does and, if a row was returned, `,"returned":{..}`; for several rows an
+/// array of objects.
 pub(crate) fn done(out: &mut Vec<u8>, ack: Ack, done: &WriteDone) {
     count(out, ack, done.rows);
     let Some(returned) = &done.returned else {
@@ -120,7 +120,7 @@ pub(crate) fn done(out: &mut Vec<u8>, ack: Ack, done: &WriteDone) {
     }
 }
 
-/// An array of whatever `write` writes.
+/// Appends an array, with the elements that `write` appends.
 pub(crate) fn list<T>(out: &mut Vec<u8>, items: &[T], write: impl Fn(&mut Vec<u8>, &T)) {
     out.push(b'[');
     for (i, item) in items.iter().enumerate() {
@@ -132,7 +132,7 @@ pub(crate) fn list<T>(out: &mut Vec<u8>, items: &[T], write: impl Fn(&mut Vec<u8
     out.push(b']');
 }
 
-/// `"error":{..}` without what is absent.
+/// Appends `"error":{..}` without absent members.
 pub(crate) fn error(out: &mut Vec<u8>, fault: &Fault, position: ErrorPosition) {
     out.extend_from_slice(b"\"error\":{\"code\":");
     string(out, &fault.code);
@@ -159,7 +159,7 @@ pub(crate) fn error(out: &mut Vec<u8>, fault: &Fault, position: ErrorPosition) {
     out.push(b'}');
 }
 
-/// `,"name":`
+/// Appends `,"name":`.
 pub fn field(out: &mut Vec<u8>, name: &str) {
     out.push(b',');
     string(out, name);

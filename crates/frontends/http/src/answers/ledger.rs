@@ -1,4 +1,4 @@
-//! The results of a body of many rows, kept small: runs of equal successes are one entry.
+//! The results of a body of many rows in compact form: consecutive equal successes are one entry.
 
 use std::borrow::Cow;
 use std::mem::size_of;
@@ -9,7 +9,7 @@ use windrow_core::{Budget, Fault, Permit, UnitOutcome, WriteDone};
 
 use crate::ack::Ack;
 
-/// Which results of many rows are wanted.
+/// The results that the client asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Results {
     #[default]
@@ -18,20 +18,20 @@ pub(crate) enum Results {
     None,
 }
 
-/// Past so many errors in one body only their codes are kept.
+/// The number of errors in one body after which only codes are kept.
 pub(crate) const KEPT_ERRORS: u64 = 100_000;
 
-/// Results are free of charge up to here: no more than a connection's buffers.
+/// The bytes of results that are not charged, because they fit into a connection's buffers.
 const FREE_BYTES: usize = 16 << 10;
-/// Steps in which memory is taken.
+/// The steps in which memory is taken.
 const STEP_BYTES: usize = 64 << 10;
 
-/// One or more results in a row.
+/// One or more consecutive results.
 #[derive(Debug)]
 pub(crate) enum Run {
     /// `times` successes of `rows` rows each.
     Done { rows: u64, times: u64 },
-    /// A success that gave something back.
+    /// A success that returned values.
     Returned(Box<WriteDone>),
     /// An error.
     Error(Box<Fault>),
@@ -47,15 +47,14 @@ pub(crate) struct Ledger {
     runs: Vec<Run>,
     rows: u64,
     errors: u64,
-    /// Bytes that are kept, and the memory they are charged with.
+    /// The bytes that are kept and not charged yet, or charged already.
     due: usize,
     permit: Permit,
     budget: Budget,
 }
 
 impl Ledger {
-    /// Makes an empty ledger. Its results are charged to the budget. `ack` says what its successes
-    /// are.
+    /// Returns an empty ledger, charged to the budget. `ack`: the kind of its successes.
     pub(crate) fn new(wanted: Results, ack: Ack, budget: Budget) -> Self {
         Self {
             wanted,
@@ -82,7 +81,7 @@ impl Ledger {
         self.rows += done.rows;
         match self.wanted {
             Results::All => {}
-            // Of successes, the answer has only their number before the next error.
+            // Before an error, the answer has only the number of successes.
             Results::Errors => done = WriteDone::default(),
             Results::None => return,
         }
@@ -128,11 +127,11 @@ impl Ledger {
         self.runs.push(run);
     }
 
-    /// Charges what was added. It waits for room, but not for ever: who holds results and waits for
-    /// room for more could be waiting for others who do the same. Cancel safe.
+    /// Charges the added results. Waits for memory, but not forever: requests that hold results
+    /// could be waiting for each other. Cancel safe.
     ///
     /// # Errors
-    /// [`windrow_core::FaultClass::Overloaded`] if there is still no room after `wait`.
+    /// [`windrow_core::FaultClass::Overloaded`] if there is still no memory after `wait`.
     pub(crate) async fn charge(&mut self, wait: Duration) -> Result<(), Fault> {
         let missing = self.due.saturating_sub(self.permit.bytes() + FREE_BYTES);
         if missing == 0 {

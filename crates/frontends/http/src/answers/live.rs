@@ -1,4 +1,4 @@
-//! A body that goes on until its client leaves, or the server stops.
+//! A body that continues until its client leaves or the server stops.
 
 use std::fmt;
 use std::future::Future;
@@ -11,7 +11,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use crate::connection_state::Answering;
 
-/// A body that goes on. Its client may leave at any time, which drops it.
+/// A body that continues. If its client leaves, it is dropped.
 pub struct Live {
     chunks: BoxStream<'static, Bytes>,
     stop: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
@@ -19,7 +19,7 @@ pub struct Live {
 }
 
 impl Live {
-    /// Makes a body of these chunks, none of which is empty.
+    /// Returns a body of these chunks, none of which is empty.
     pub fn new(chunks: impl Stream<Item = Bytes> + Send + 'static) -> Self {
         Self {
             chunks: chunks.boxed(),
@@ -28,13 +28,13 @@ impl Live {
         }
     }
 
-    /// Ends the body when the server stops, and tells the connection when it has ended.
+    /// Ends the body when the server stops, and informs the connection when it has ended.
     pub(crate) fn keep(&mut self, stop: CancellationToken, answering: Answering) {
         self.stop = Some(Box::pin(stop.cancelled_owned()));
         self.kept = Some(answering);
     }
 
-    /// Returns the next chunk, `None` at the end.
+    /// Returns the next chunk; `None` at the end.
     pub(crate) fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let stop = self.stop.as_mut();
         if stop.is_some_and(|stop| stop.as_mut().poll(cx).is_ready()) {

@@ -1,4 +1,4 @@
-//! A request, or the rest of one, that is refused.
+//! The refusal of a request, or of the rest of one.
 
 use bytes::Bytes;
 use http::header::{ALLOW, HeaderValue, WWW_AUTHENTICATE};
@@ -8,7 +8,7 @@ use windrow_core::{Fault, FaultClass};
 use crate::answers::answer::{self, Answer, AnswerBody};
 use crate::answers::json::{self, ErrorPosition};
 
-/// Why, with which status, and where in its text.
+/// The reason, the status, and the position in the request's text.
 #[derive(Clone, Debug)]
 pub struct Refusal(Box<Parts>);
 
@@ -21,11 +21,11 @@ struct Parts {
     allow: Option<&'static str>,
 }
 
-/// The code of an error of HTTP itself: SQLSTATE 08P01, protocol violation.
+/// The code of an error of HTTP: SQLSTATE 08P01, protocol violation.
 pub const PROTOCOL: &str = "08P01";
 
 impl Refusal {
-    /// With a status of its own.
+    /// Returns a refusal with this status.
     pub fn new(status: StatusCode, fault: Fault) -> Self {
         Self(Box::new(Parts {
             status,
@@ -36,12 +36,12 @@ impl Refusal {
         }))
     }
 
-    /// Makes an error of HTTP itself.
+    /// Returns the refusal of an error of HTTP.
     pub fn protocol(status: StatusCode, message: impl Into<Box<str>>) -> Self {
         Self::new(status, Fault::new(FaultClass::Invalid, PROTOCOL, message))
     }
 
-    /// Something that another version has.
+    /// Returns the refusal of a feature that this version lacks.
     pub(crate) fn later(what: &str) -> Self {
         Self::new(
             StatusCode::NOT_IMPLEMENTED,
@@ -78,7 +78,7 @@ impl Refusal {
         &self.0.fault
     }
 
-    /// `"error":{..}`
+    /// Appends `"error":{..}`.
     pub(crate) fn write_error(&self, out: &mut Vec<u8>) {
         json::error(out, &self.0.fault, self.0.position);
     }
@@ -102,7 +102,7 @@ impl Refusal {
         answer
     }
 
-    /// Adds the headers that belong to the refusal.
+    /// Adds the headers of the refusal.
     pub fn add_headers<B>(&self, answer: &mut Response<B>) {
         answer::add_retry(answer);
         if let Some(methods) = self.0.allow {
@@ -122,7 +122,7 @@ impl From<Fault> for Refusal {
     }
 }
 
-/// Returns the status that a fault has.
+/// Returns the status for a fault.
 pub(crate) fn status_of(class: FaultClass) -> StatusCode {
     match class {
         FaultClass::Invalid => StatusCode::BAD_REQUEST,
@@ -134,12 +134,12 @@ pub(crate) fn status_of(class: FaultClass) -> StatusCode {
         FaultClass::Denied => StatusCode::FORBIDDEN,
         FaultClass::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         FaultClass::Overloaded => StatusCode::TOO_MANY_REQUESTS,
-        // A conflict that is left after the lane's own retries may be gone a moment later.
+        // A conflict that remains after the lane's own retries may be gone a moment later.
         FaultClass::Unavailable | FaultClass::Cancelled | FaultClass::Conflict => {
             StatusCode::SERVICE_UNAVAILABLE
         }
-        // The gateway got no answer from the database in time: the only status that does not
-        // promise an outcome.
+        // The gateway got no answer from the database: 504 is the only status that leaves the
+        // outcome open.
         FaultClass::Unknown => StatusCode::GATEWAY_TIMEOUT,
         FaultClass::Unsupported => StatusCode::NOT_IMPLEMENTED,
         FaultClass::Other => StatusCode::INTERNAL_SERVER_ERROR,

@@ -14,15 +14,15 @@ use crate::answers::refusal::Refusal;
 /// Bytes after which a chunk is sent.
 const CHUNK_BYTES: usize = 16 << 10;
 
-/// `{"error":{..},"results":[..],"rows":n,"errors":m}`: `error` only where the body ended early,
-/// `results` unless none are wanted. Where the spool has taken the rows, `accepted` stands for
+/// Writes `{"error":{..},"results":[..],"rows":n,"errors":m}`: `error` only if the body ended
+/// early, `results` unless none are wanted. If the spool has accepted the rows, `accepted` replaces
 /// `rows`.
 #[derive(Debug)]
 pub(crate) struct Report {
     stage: Stage,
     early: Option<Refusal>,
     runs: IntoIter<Run>,
-    /// A run that was begun: how many of it are left.
+    /// The current run, and the number of its results that are left.
     current: Option<(Run, u64)>,
     index: u64,
     first: bool,
@@ -84,7 +84,7 @@ impl Report {
         out.push(b'}');
     }
 
-    /// Writes one result; false if there is none left.
+    /// Writes one result. Returns false if none is left.
     fn result(&mut self, out: &mut Vec<u8>) -> bool {
         let Some((run, left)) = self.current.take().or_else(|| self.next_run()) else {
             return false;

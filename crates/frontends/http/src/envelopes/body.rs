@@ -11,11 +11,11 @@ use crate::answers::{AnswerBody, Chunks};
 /// Bytes after which a chunk is sent.
 const CHUNK_BYTES: usize = 16 << 10;
 
-/// The answer of one part, as it stands in the envelope.
+/// The answer to one part, in the format of the envelope.
 #[derive(Debug)]
 pub(super) struct EncodedPart {
-    /// The boundary line, the part's headers, and the head of its answer with the blank line
-    /// behind it.
+    /// The boundary line, the part's headers, and the head of its answer with the blank line after
+    /// it.
     pub(super) lead: Box<[u8]>,
     pub(super) body: AnswerBody,
 }
@@ -49,8 +49,7 @@ impl EnvelopeBody {
         }
     }
 
-    /// Writes what stands before the next body, or the closing line; false if there is nothing
-    /// left.
+    /// Writes the text before the next body, or the closing line. Returns false if nothing is left.
     fn begin(&mut self, out: &mut Vec<u8>) -> bool {
         if let Some(EncodedPart { lead, body }) = self.parts.next() {
             out.extend_from_slice(&lead);
@@ -79,11 +78,11 @@ impl Chunks for EnvelopeBody {
                 AnswerBody::Whole(bytes) if bytes.len() >= CHUNK_BYTES && !out.is_empty() => break,
                 AnswerBody::Whole(bytes) => Some(std::mem::take(bytes)).filter(|b| !b.is_empty()),
                 AnswerBody::Chunked(chunks, _) => chunks.next_chunk(),
-                // No part is answered so.
+                // No part has such an answer.
                 AnswerBody::Live(_) => None,
             };
             match chunk {
-                // Not copied: it is as long as a chunk should be, or longer.
+                // Not copied, because it is as long as a chunk should be, or longer.
                 Some(chunk) if out.is_empty() && chunk.len() >= CHUNK_BYTES => return Some(chunk),
                 Some(chunk) => out.extend_from_slice(&chunk),
                 None => {

@@ -1,5 +1,5 @@
-//! The answers of an envelope's parts, kept until the last one is there: how many of them failed is
-//! said before the first.
+//! The answers of an envelope's parts, kept until the last one has arrived: the number of failures
+//! comes before the first.
 
 use http::header::RETRY_AFTER;
 use http::{Method, StatusCode};
@@ -10,15 +10,15 @@ use super::body::{EncodedPart, EnvelopeBody};
 use crate::answers::{self, Answer, AnswerBody, Refusal, json};
 use crate::bodies::charge::Charge;
 
-/// Memory of a part besides its body and a long answer, charged before any part runs: so there
-/// is always room to answer a write.
+/// The memory of a part besides its body and a long answer, charged before any part runs, so that
+/// every write can be answered.
 const PART_BYTES: usize = 1024;
-/// An answer up to this long is covered by that.
+/// The length of an answer up to which that memory suffices.
 const SHORT_ANSWER_BYTES: usize = 512;
 
-/// The answer of one part, and what of the part is needed to write it.
+/// The answer of one part, and the properties of the part that are needed to write it.
 pub(super) struct PartAnswer {
-    /// Counted from 0.
+    /// The index of the part, from 0.
     pub(super) index: usize,
     pub(super) kind: PartKind,
     pub(super) id: Option<Box<[u8]>>,
@@ -26,7 +26,7 @@ pub(super) struct PartAnswer {
     pub(super) answer: Answer,
 }
 
-/// All answers so far, and the memory that they take.
+/// All answers so far, and their memory.
 pub(super) struct CollectedAnswers {
     dashed: Box<str>,
     answers: Vec<Option<EncodedPart>>,
@@ -35,10 +35,10 @@ pub(super) struct CollectedAnswers {
 }
 
 impl CollectedAnswers {
-    /// Room for so many answers.
+    /// Allocates space for this number of answers.
     ///
     /// # Errors
-    /// 429 if the budget has no room for them.
+    /// 429 if the budget has no memory for them.
     pub(super) fn new(dashed: &str, parts: usize, mut charge: Charge) -> Result<Self, Refusal> {
         charge.add(parts.saturating_mul(PART_BYTES))?;
         let mut answers = Vec::new();
@@ -98,8 +98,8 @@ impl CollectedAnswers {
     }
 }
 
-/// Returns the answer to a part whose own answer is too long for the memory that is left. A read
-/// can be asked again; a write has taken place, so its status stays.
+/// Returns the answer to a part whose own answer is too long for the remaining memory. A read can
+/// be repeated; a write was executed, so its status stays.
 fn without_room(part: &PartAnswer, length: usize) -> Answer {
     let message = format!(
         "the answer of this part has {length} bytes, and the memory budget (limits.memory) has no room for it in this envelope"
@@ -109,7 +109,7 @@ fn without_room(part: &PartAnswer, length: usize) -> Answer {
         let fault = Fault::new(windrow_core::FaultClass::Overloaded, "53200", message);
         let mut answer = Refusal::from(fault).into_answer();
         if !status.is_success() {
-            // The status at least says what was wrong.
+            // At least the status says what was wrong.
             *answer.status_mut() = status;
             answer.headers_mut().remove(RETRY_AFTER);
         }

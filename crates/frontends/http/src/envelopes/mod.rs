@@ -1,9 +1,9 @@
-//! Requests within a request: a multipart envelope, whose format is `windrow_envelopes`.
+//! Requests within a request: a multipart envelope, in the format of `windrow_envelopes`.
 //!
 //! The envelope is read and checked as a whole, up to `http.max_body`, before any part of it is
-//! executed: a malformed one has done nothing. Then its parts are answered as requests of their own
+//! executed, so a malformed one has no effect. Then its parts are answered as requests of their own
 //! ([`PartAnswerer`]), many at once, so that the lane joins them. Each begins when the one before
-//! it has handed its writes over, so that writes of one key keep their order.
+//! it has submitted its writes, so that writes of one key keep their order.
 
 mod body;
 mod collected;
@@ -44,8 +44,8 @@ pub(crate) fn nested() -> Refusal {
 /// of the parts.
 ///
 /// # Errors
-/// 400 for an envelope that makes no sense, 413 for one that is too large, 415 for another kind of
-/// body, 429 if the budget has no room; nothing of it was executed then.
+/// 400 for an invalid envelope, 413 for one that is too large, 415 for another kind of body, 429 if
+/// the budget is full; no part was executed then.
 pub(crate) async fn run(
     answerer: &impl PartAnswerer,
     request: &RequestContext<'_>,

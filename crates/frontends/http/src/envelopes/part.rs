@@ -1,4 +1,4 @@
-//! A request that came in an envelope, and who answers it.
+//! A request in an envelope, and the port that answers it.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use crate::handover::Handover;
 use crate::rights::Rights;
 use crate::source::WriteSource;
 
-/// A request that came in an envelope.
+/// A request in an envelope.
 pub(crate) struct Part<'a> {
     pub(crate) head: Parts,
     pub(crate) body: Bytes,
     pub(crate) source: &'a WriteSource,
     pub(crate) handover: &'a Handover,
     pub(crate) connection: &'a ConnectionState,
-    /// The envelope's: what becomes of its parts is noted there.
+    /// The envelope's trace, which also notes its parts.
     pub(crate) trace: Option<&'a Trace>,
     /// The rights of the envelope's token.
     pub(crate) rights: Option<Arc<Rights>>,
@@ -30,7 +30,6 @@ pub(crate) trait PartAnswerer: Sync {
     /// Answers one part, whose envelope has shown the token.
     fn answer(&self, part: Part<'_>) -> impl Future<Output = Answer> + Send;
 
-    /// Returns the answer to a part that could not be read, in the form that the clients of the
-    /// envelope's path know.
+    /// Returns the answer to a part that could not be read, in the format of the envelope's path.
     fn refuse(&self, envelope: &Parts, refusal: Refusal) -> Answer;
 }

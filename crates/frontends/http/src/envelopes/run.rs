@@ -1,4 +1,4 @@
-//! The parts of an envelope, many at once.
+//! Runs the parts of an envelope, many at the same time.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use crate::connection_state::ConnectionState;
 use crate::handover::Handover;
 use crate::request::RequestContext;
 
-/// The most parts under way: as many as fill a batch, and few enough that their answers do not pile
-/// up.
+/// The most parts under way: enough to fill a batch, and few enough that their answers do not
+/// accumulate.
 const MAX_PARTS_UNDER_WAY: usize = 1000;
 
 /// State that the parts of an envelope share.
@@ -30,7 +30,7 @@ struct Envelope<'e, A> {
     base: &'e str,
 }
 
-/// Has all pieces answered. Dropping the future takes out what is still queued of them.
+/// Answers all parts. If the future is dropped, queued writes of the parts are dropped.
 pub(super) async fn all(
     answerer: &impl PartAnswerer,
     request: &RequestContext<'_>,
@@ -98,8 +98,8 @@ async fn one<A: PartAnswerer>(
     }
 }
 
-/// Parts that have not begun, the one whose writes are awaited, and those that have handed theirs
-/// over.
+/// Parts that have not begun, the one whose writes are awaited, and those that have submitted
+/// theirs.
 struct Parts<S, F> {
     pieces: IntoIter<EnvelopePart>,
     start: S,
@@ -112,7 +112,7 @@ where
     S: Fn(EnvelopePart, Arc<Handover>) -> Pin<Box<F>>,
     F: Future<Output = PartAnswer>,
 {
-    /// Returns the next answer, in the order in which they come; `None` after the last.
+    /// Returns the next answer, in the order of arrival; `None` after the last.
     fn next(&mut self, cx: &mut Context<'_>) -> Poll<Option<PartAnswer>> {
         while self.current.is_some() || self.begin() {
             let Some((handover, part)) = &mut self.current else {
@@ -134,7 +134,7 @@ where
         }
     }
 
-    /// Begins the next piece, if there is one and room for it.
+    /// Begins the next part, if there is one and not too many are under way.
     fn begin(&mut self) -> bool {
         if self.running.len() >= MAX_PARTS_UNDER_WAY {
             return false;

@@ -1,4 +1,4 @@
-//! A body of many rows that are written all or not at all: one unit.
+//! A body of many rows that are all written or not at all, as one unit.
 
 use std::time::Duration;
 
@@ -36,7 +36,8 @@ pub(crate) async fn run(
         limit.check(length)?;
         rows.push(&chunk, &mut all)?;
         request.app.check_rows(all.writes.len())?;
-        // What is held of a row that has begun will be at least as large once it is read.
+        // The bytes held of an incomplete row will take at least as much memory once the row is
+        // read.
         let due = all.bytes + rows.held();
         charge.add(due.saturating_sub(charged))?;
         charged = charged.max(due);
@@ -53,7 +54,7 @@ pub(crate) async fn run(
         Ok(dones) => dones.into_iter().for_each(|done| ledger.done(done)),
         Err(failed) => return Err(refuse(failed)),
     }
-    // The rows are taken: their results are sent even if there is no room to charge them.
+    // The rows are written, so their results are sent even if there is no memory to charge them.
     drop(ledger.charge(Duration::ZERO).await);
     Ok(answers::chunked_json(
         ack.status(),
@@ -82,7 +83,7 @@ impl RowReceiver for Rows {
     }
 }
 
-/// Returns the refusal of a unit: 409 with the place of the row, if one of its rows failed.
+/// Returns the refusal of a unit: 409 with the index of the row, if one of its rows failed.
 pub(crate) fn refuse(failed: UnitFault) -> Refusal {
     let class = failed.fault.class;
     let status = match class {

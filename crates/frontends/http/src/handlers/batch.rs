@@ -23,7 +23,7 @@ use crate::request::{RequestContext, done_of};
 use crate::rows::elements::{self, Elements};
 use crate::rows::object::json_error;
 
-/// The operations, and if they are one unit.
+/// The operations, and true if they are one unit.
 type Envelope<'a> = (Vec<&'a RawValue>, bool);
 
 #[derive(Deserialize)]
@@ -36,7 +36,7 @@ enum Field {
 /// Reads the object of a body.
 struct EnvelopeReader<'s>(Elements<'s>);
 
-/// An operation before it is handed over, and what its answer needs of it.
+/// An operation before it is submitted, and its properties that the answer needs.
 struct Slot {
     id: Option<Box<RawValue>>,
     is_get: bool,
@@ -44,14 +44,14 @@ struct Slot {
     fault: Option<Fault>,
 }
 
-/// Neighbours that go the same way, by the lane or by the spool, and are handed over together.
+/// Consecutive operations that all use the lane or all use the spool, and are submitted together.
 struct Group {
     ack: Ack,
     writes: Vec<Write>,
     bytes: usize,
 }
 
-/// All operations, read.
+/// All operations of a body.
 struct Operations {
     slots: Vec<Slot>,
     groups: Vec<Group>,
@@ -87,8 +87,8 @@ pub(crate) async fn run(
 }
 
 impl Operations {
-    /// When all of them can be answered at once: what is committed is durable too, so one operation
-    /// that has to be committed is enough.
+    /// Returns when all operations can be answered. Committed writes are durable too, so one
+    /// operation that must be committed is enough.
     fn join(&mut self) -> Ack {
         let spooled = self.groups.iter().all(|group| group.ack == Ack::Spool);
         let ack = match spooled && !self.groups.is_empty() {
@@ -196,7 +196,8 @@ impl<'de> Visitor<'de> for EnvelopeReader<'_> {
     }
 }
 
-/// Why the body cannot be read. A list of operations is the most likely of what is no object.
+/// Returns the refusal of an unreadable body. If it is not an object, it is most likely a list of
+/// operations.
 fn unread(text: &[u8], error: &serde_json::Error) -> Refusal {
     let mut position = json_error(error);
     if text.trim_ascii_start().starts_with(b"[") {
@@ -224,9 +225,9 @@ fn one(
     Ok((write, ack))
 }
 
-/// Hands the groups over, each once those before it that go the other way are answered: an outcome
-/// for each write. A group that cannot be handed over says so in each of its operations, for others
-/// of this batch may be done already.
+/// Submits the groups, each after earlier ones of the other kind are answered, and returns the
+/// outcome of each write. If a group cannot be submitted, each of its operations gets that fault,
+/// because others of this batch may be done already.
 async fn hand_over(
     request: &RequestContext<'_>,
     groups: Vec<Group>,

@@ -39,8 +39,7 @@ pub(crate) async fn run(
             match first.trim_ascii_start().first() {
                 Some(b'[') => (first, RowStream::array(&plan, max_row)),
                 None => return Err(empty()),
-                // Whatever else than an object it is, the reader of objects says where it goes
-                // wrong.
+                // For anything but an object, the reader of objects reports the error.
                 Some(_) => return one(request, ack, &plan, first, feed).await,
             }
         }
@@ -52,7 +51,7 @@ pub(crate) async fn run(
     }
 }
 
-/// Returns the first chunk that is not all blanks; empty at the end of the body.
+/// Returns the first chunk that is not blank; an empty one at the end of the body.
 ///
 /// # Errors
 /// 413 if there are more blanks before it than a row may have bytes.
@@ -90,7 +89,7 @@ async fn one(
     let app = request.app;
     let (write, held) = if feed.has_ended() && first.len() <= app.config.max_row {
         let write = parse(plan, &first)?;
-        // It lies in the connection's buffer, which can be used again from here on.
+        // It is in the connection's buffer, which can be reused from here on.
         drop(first);
         (write, Permit::empty())
     } else {

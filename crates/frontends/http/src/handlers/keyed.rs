@@ -83,7 +83,7 @@ fn not_found(table: &str) -> Refusal {
     Refusal::new(StatusCode::NOT_FOUND, fault)
 }
 
-/// Returns the plan, and the values of the key. They are text; the sink knows the columns' types.
+/// Returns the plan, and the values of the key as texts: the sink knows the types of the columns.
 fn plan(
     request: &RequestContext<'_>,
     op: Op,

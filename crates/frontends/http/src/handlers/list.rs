@@ -11,7 +11,7 @@ use crate::query;
 use crate::request::RequestContext;
 use crate::rights::Right;
 
-/// Lists the tables that the request may read.
+/// Lists the tables that the request's token may read.
 pub(crate) async fn tables(request: &RequestContext<'_>) -> Result<Answer, Refusal> {
     let rights = request.rights();
     if let Some(rights) = rights {
@@ -69,7 +69,8 @@ pub(crate) async fn rows(request: &RequestContext<'_>, raw: &str) -> Result<Answ
     ))
 }
 
-/// Returns the columns to read: those asked for, and those that the next page begins after.
+/// Returns the columns to read: the requested ones, and those that define the start of the next
+/// page.
 fn columns(list: &ListQuery, table: &KeyedTable) -> Vec<Name> {
     let Some(asked) = &list.columns else {
         return table.columns.to_vec();
@@ -84,7 +85,7 @@ fn columns(list: &ListQuery, table: &KeyedTable) -> Vec<Name> {
     columns
 }
 
-/// `{"rows":[{..}],"more":true,"next":"/v1/tables/t/rows?start_after=7"}`
+/// Appends `{"rows":[{..}],"more":true,"next":"/v1/tables/t/rows?start_after=7"}`.
 fn body(
     request: &RequestContext<'_>,
     raw: &str,

@@ -1,4 +1,4 @@
-//! One file for each kind of request about rows, and what they share.
+//! The handlers of requests about rows, one file for each kind, and their shared code.
 
 mod atomic;
 pub(crate) mod batch;

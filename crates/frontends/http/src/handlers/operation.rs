@@ -42,7 +42,7 @@ struct Fields<'a> {
     ack: Option<Cow<'a, str>>,
 }
 
-/// Returns the `id` of an operation as it stands in the text, whatever else is wrong with it.
+/// Returns the `id` of an operation exactly as in the text, even if the operation is invalid.
 pub(crate) fn id_of(operation: &RawValue) -> Option<&RawValue> {
     #[derive(Deserialize)]
     struct Id<'a> {
@@ -52,14 +52,14 @@ pub(crate) fn id_of(operation: &RawValue) -> Option<&RawValue> {
     serde_json::from_str::<Id<'_>>(operation.get()).ok()?.id
 }
 
-/// A write, and when it is to be answered where the operation says it.
+/// A write, and when it is answered if the operation says so.
 pub(crate) type Operation = (Write, Option<Ack>);
 
 /// Reads an operation.
 ///
 /// # Errors
-/// An unknown or missing field, an unknown `op`, a table of the database itself, a row or a key
-/// that makes no sense.
+/// An unknown or missing field, an unknown `op`, a table of the database itself, an invalid row or
+/// key.
 pub(crate) fn read(
     operation: &RawValue,
     system: &SystemTables,
@@ -77,7 +77,7 @@ pub(crate) fn read(
     Ok((write, ack.transpose()?))
 }
 
-/// Returns the `op` of an operation whatever else is wrong with it.
+/// Returns the `op` of an operation, even if the operation is invalid.
 fn op_of(operation: &RawValue) -> Option<&str> {
     #[derive(Deserialize)]
     struct Op<'a> {
@@ -111,7 +111,7 @@ const FORMS: [(&str, &str); 5] = [
     ),
 ];
 
-/// Says how an operation is written, where something is missing or does not belong to it.
+/// Adds the form of an operation to the fault of a missing or unknown field.
 fn with_form(fault: Fault, op: &str) -> Fault {
     if fault.code != "22023" || fault.hint().is_some() {
         return fault;
@@ -233,7 +233,8 @@ fn object(raw: &RawValue) -> Result<(Vec<Name>, Vec<Value>), Fault> {
     }
 }
 
-/// `{"a":1}`: columns by name. `1`, `"x"`, `[1,"x"]`: values of the primary key, in its order.
+/// Reads a key: `{"a":1}` names columns; `1`, `"x"` and `[1,"x"]` are values of the primary key, in
+/// its order.
 fn key(raw: &RawValue) -> Result<(Key, Vec<Value>), Fault> {
     let ShortArray(parts) = match raw.get().as_bytes().first() {
         Some(b'{') => {
@@ -254,7 +255,7 @@ fn key(raw: &RawValue) -> Result<(Key, Vec<Value>), Fault> {
     Ok((Key::Primary, values))
 }
 
-/// `["a","b"]`, or `"*"` for all.
+/// Reads `["a","b"]`, or `"*"` for all columns.
 fn returning(raw: Option<&RawValue>) -> Result<Returning, Fault> {
     match raw {
         None => Ok(Returning::Nothing),
@@ -277,14 +278,14 @@ fn invalid(error: &serde_json::Error) -> Fault {
     Fault::invalid(object::json_error(error).fault.message)
 }
 
-/// The shapes of one batch: equal ones are made one.
+/// The shapes of one batch, each once.
 #[derive(Debug, Default)]
 pub(crate) struct Shapes {
     recent: Vec<Arc<Shape>>,
     next: usize,
 }
 
-/// Shapes that are looked through.
+/// The number of recent shapes that are compared.
 const MAX_RECENT_SHAPES: usize = 16;
 
 impl Shapes {

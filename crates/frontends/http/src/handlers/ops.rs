@@ -7,7 +7,7 @@ use crate::answers::{self, Answer, Refusal};
 use crate::endpoint::Endpoint;
 use crate::request::RequestContext;
 
-/// The text at `/`.
+/// The text of `/`.
 pub const INDEX: &str = "Windrow: single-row writes in, multi-row statements out.\n\n\
     POST /v1/tables/{table}/rows   write rows: JSON, NDJSON or CSV\n\
     GET  /v1/tables/{table}/rows   list rows\n\
@@ -16,7 +16,7 @@ pub const INDEX: &str = "Windrow: single-row writes in, multi-row statements out
     GET  /metrics                  figures for Prometheus\n\
     GET  /healthz, /readyz         whether this process, and its database, are well\n";
 
-/// Returns the answers that need no waiting.
+/// Returns the answers that are available at once.
 pub(crate) fn fixed(request: &RequestContext<'_>, endpoint: Endpoint) -> Answer {
     let services = &request.app.services;
     match endpoint {
@@ -36,11 +36,11 @@ pub(crate) fn description(text: &Bytes) -> Answer {
     answers::of_json(StatusCode::OK, text.clone())
 }
 
-/// Answers if the database is there.
+/// Checks that the database answers.
 pub(crate) async fn ready(request: &RequestContext<'_>) -> Result<Answer, Refusal> {
     match request.app.services.ready.ready().await {
         Ok(()) => Ok(answers::of_json(StatusCode::OK, &b"{\"ready\":true}"[..])),
-        // Whatever is wrong, this is no place to send requests to.
+        // Whatever the reason is, no requests should be sent here.
         Err(fault) => Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, fault)),
     }
 }

@@ -1,5 +1,5 @@
-//! Which request it is. The routes are few, so they are matched by hand; the table also makes the
-//! answers of 404 and 405, and a test holds it against the OpenAPI description.
+//! Finds the endpoint of a request. The routes are few, so they are matched by hand. The table also
+//! gives the answers 404 and 405, and a test compares it with the OpenAPI description.
 
 use http::Method;
 
@@ -7,7 +7,7 @@ use crate::endpoint::{Endpoint, NoRoute};
 
 type Route<'a> = crate::endpoint::Route<'a, Endpoint>;
 
-/// Finds the endpoint. HEAD is taken as GET; the answer's body is left out when it is written.
+/// Finds the endpoint. HEAD counts as GET; the answer's body is not written.
 pub(crate) fn find<'a>(method: &Method, path: &'a str) -> Result<Route<'a>, NoRoute> {
     let (table, key) = match path.strip_prefix("/v1/tables/").map(split_table) {
         Some(Some((table, None))) => return rows(method, table),
@@ -45,7 +45,7 @@ fn without_key(endpoint: Endpoint, table: &str) -> Route<'_> {
     }
 }
 
-/// `{table}/rows` or `{table}/rows/{key}`. A slash in a name or a key is written `%2F`.
+/// Splits `{table}/rows` or `{table}/rows/{key}`. A slash in a name or a key is written `%2F`.
 fn split_table(rest: &str) -> Option<(&str, Option<&str>)> {
     let (table, rest) = rest.split_once('/')?;
     if table.is_empty() {

@@ -1,4 +1,4 @@
-//! Where a request goes: from its method and path to what answers it.
+//! The way of a request from its method and path to its handler.
 
 mod find;
 mod router;

@@ -1,4 +1,4 @@
-//! Brings one request to its endpoint: checks the token, finds the path, counts the answer.
+//! Answers a request: finds its endpoint, checks the token, runs the handler, counts the answer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -31,24 +31,24 @@ use crate::services::Services;
 use crate::source::WriteSource;
 use crate::traces;
 
-/// Brings each request to what answers it.
+/// Routes each request to its handler.
 pub(crate) struct Router {
     app: App,
     extensions: Box<[Arc<dyn Extension>]>,
     openapi: Bytes,
 }
 
-/// Where a request goes.
+/// The endpoint of a request.
 #[derive(Clone, Copy)]
 enum Target<'r> {
-    /// To one of the frontend's own endpoints.
+    /// One of the frontend's own endpoints.
     Own(Route<'r, Endpoint>),
-    /// To one of the extension's.
+    /// One of the extension's endpoints.
     Extra {
         extension: &'r dyn Extension,
         route: Route<'r, usize>,
         kind: ExtraKind,
-        /// The place of the endpoint among those of all extensions.
+        /// The index of the endpoint among those of all extensions.
         place: usize,
     },
 }
@@ -72,8 +72,8 @@ impl Router {
         &self.app
     }
 
-    /// Answers a request. Dropping the future, which happens when the client goes away, takes out
-    /// what is queued of it.
+    /// Answers a request. If the future is dropped because the client has left, queued writes are
+    /// dropped.
     pub(crate) async fn serve(
         &self,
         request: Request<Incoming>,
@@ -124,7 +124,7 @@ impl Router {
         answer
     }
 
-    /// Finds the endpoint: the extension's for its own paths.
+    /// Finds the endpoint. Paths of the extension come first.
     fn find<'r>(&'r self, head: &'r Parts) -> Result<Target<'r>, NoRoute> {
         let path = head.uri.path();
         let mut before = 0;
@@ -145,13 +145,13 @@ impl Router {
         find(&head.method, path).map(Target::Own)
     }
 
-    /// Returns the extension, if the path is its own.
+    /// Returns the extension, if the path belongs to it.
     fn extension_for(&self, path: &str) -> Option<&dyn Extension> {
         let mut all = self.extensions.iter().map(|extension| &**extension);
         all.find(|extension| extension.owns(path))
     }
 
-    /// Checks a request before its endpoint reads it.
+    /// Checks a request before its handler reads it.
     fn check<'r>(
         &self,
         head: &Parts,
@@ -168,7 +168,7 @@ impl Router {
         Ok(target)
     }
 
-    /// Runs a request. The rare ones are boxed, so that the common one stays small.
+    /// Runs a request. The rare ones are boxed, so that the future of the common ones stays small.
     async fn run(
         &self,
         request: &RequestContext<'_>,
@@ -190,7 +190,7 @@ impl Router {
         self.run_single(request, target, feed).await
     }
 
-    /// Runs a request that holds no others.
+    /// Runs a request that is not an envelope.
     async fn run_single(
         &self,
         request: &RequestContext<'_>,
@@ -228,8 +228,7 @@ impl Router {
         }
     }
 
-    /// Returns the answer to a request that was run, with its place in the spool if the spool has
-    /// taken it.
+    /// Returns the answer to a request, with its place in the spool if the spool has accepted it.
     fn answer_of(&self, request: &RequestContext<'_>, result: Result<Answer, Refusal>) -> Answer {
         let mut answer = result.unwrap_or_else(|refusal| self.refuse(request.head, refusal));
         if let Some(place) = request.place() {
@@ -241,7 +240,7 @@ impl Router {
         answer
     }
 
-    /// Returns the answer to a request that was refused, in the form that its path's clients know.
+    /// Returns the answer to a refused request, in the format of its path.
     fn refuse(&self, head: &Parts, refusal: Refusal) -> Answer {
         match self.extension_for(head.uri.path()) {
             Some(extension) => extension.refuse(&refusal).map(AnswerBody::Whole),
@@ -299,7 +298,7 @@ impl Target<'_> {
         may && !self.is_envelope(headers)
     }
 
-    /// True for a request that holds others.
+    /// True for an envelope of other requests.
     fn is_envelope(&self, headers: &HeaderMap) -> bool {
         match self {
             Self::Own(route) => route.endpoint == Endpoint::Batch && envelopes::is_one(headers),
@@ -362,7 +361,8 @@ fn listed<'a>(routes: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     routes.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the answer to a part of an envelope that would go on until its client leaves.
+/// Returns the answer to a part of an envelope whose own answer would continue until its client
+/// leaves.
 fn endless() -> Refusal {
     Refusal::protocol(
         StatusCode::BAD_REQUEST,
@@ -370,8 +370,8 @@ fn endless() -> Refusal {
     )
 }
 
-/// Returns the rights of a request; `None` for all of them. Refuses one without a token, of a web
-/// page of another origin, or for an endpoint that its token does not allow.
+/// Returns the rights of a request; `None` for all rights. Refuses a request without a token, one
+/// of a web page of another origin, and one for an endpoint that its token does not allow.
 fn authorize(
     app: &App,
     head: &Parts,
@@ -415,8 +415,8 @@ fn authorize(
     }
 }
 
-/// Refuses an endpoint about the gateway itself to a token without the right to metrics. Endpoints
-/// about rows check the table of each of them.
+/// Refuses an endpoint about the gateway itself if the token lacks the right to metrics. Endpoints
+/// about rows check the rights on each table.
 fn may_reach(rights: Option<&Rights>, found: &Result<Target<'_>, NoRoute>) -> Result<(), Refusal> {
     let (Some(rights), Ok(target)) = (rights, found) else {
         return Ok(());

@@ -1,10 +1,10 @@
-//! Finds where each object of a JSON array ends, without reading what is in it.
+//! Finds the end of each object in a JSON array, without parsing the objects.
 
 use crate::rows::MAX_DEPTH;
 use crate::rows::object::too_deep;
 
-/// The position of the text in the array. The content of an object is followed only as far as its
-/// end depends on it; the reader of the object checks the rest.
+/// The state of the reader in the array. Within an object it only follows what decides its end; the
+/// reader of the object checks the rest.
 #[derive(Debug, Default)]
 pub(crate) struct ArrayCutter {
     state: State,
@@ -15,28 +15,28 @@ enum State {
     /// Before the opening bracket.
     #[default]
     Start,
-    /// Behind it: an object or the end.
+    /// After the opening bracket: an object or the end.
     First,
-    /// Behind a comma: an object.
+    /// After a comma: an object.
     Next,
-    /// Behind an object: a comma or the end.
+    /// After an object: a comma or the end.
     After,
-    /// Behind the closing bracket: nothing but blanks.
+    /// After the closing bracket: nothing but blanks.
     End,
     /// In an object, this deep.
     Inside(usize),
     /// In a string of an object this deep.
     Quoted(usize),
-    /// Behind a backslash in such a string.
+    /// After a backslash in such a string.
     Escaped(usize),
 }
 
 impl ArrayCutter {
-    /// Returns the place behind the object that ends first in this text, which follows what was
-    /// given before.
+    /// Returns the offset after the first object that ends in this text, which follows the earlier
+    /// texts.
     ///
     /// # Errors
-    /// What is wrong with the array, and at which byte of this text.
+    /// The error in the array, and its byte in this text.
     pub(crate) fn cut(&mut self, text: &[u8]) -> Result<Option<usize>, (usize, String)> {
         for (at, byte) in text.iter().enumerate() {
             self.state = self.step(*byte).map_err(|message| (at, message))?;
@@ -48,6 +48,8 @@ impl ArrayCutter {
         Ok(None)
     }
 
+    /// Checks that the array is complete.
+    ///
     /// # Errors
     /// What is missing at the end of the body.
     pub(crate) fn finish(&self) -> Result<(), String> {

@@ -1,6 +1,6 @@
 //! CSV: a field that begins with a quote ends with the next one, and `""` within it is one quote;
-//! in any other field a quote is a character as any other. Only a field without quotes can be NULL,
-//! or a number. (`csv-core` does not tell whether a field was quoted.)
+//! in any other field a quote is an ordinary character. Only a field without quotes can be NULL, or
+//! a number. (`csv-core` does not report whether a field was quoted.)
 
 use windrow_core::load::other_delimiter;
 use windrow_core::{Fault, FaultClass, Name, Value};
@@ -17,16 +17,16 @@ pub(crate) struct Csv {
     place: Place,
 }
 
-/// The place in a field up to which a body was given.
+/// The position in a field at which a piece of a body ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     /// Before its first character.
     Start,
-    /// In a field without quotes, or behind the quotes.
+    /// In a field without quotes, or after the closing quote.
     Bare,
     /// Within quotes.
     Quoted,
-    /// Behind a quote within quotes: it closes them, or is one of two.
+    /// After a quote within quotes: the closing one, or the first of two.
     Behind,
 }
 
@@ -39,13 +39,13 @@ impl Csv {
         }
     }
 
-    /// True in the middle of a quoted field.
+    /// True within a quoted field.
     pub(crate) fn in_quotes(&self) -> bool {
         self.place == Place::Quoted
     }
 
-    /// Finds the place behind the record that ends first in this text, which follows what was given
-    /// before.
+    /// Returns the offset after the first record that ends in this text, which follows the earlier
+    /// texts.
     pub(crate) fn cut(&mut self, text: &[u8]) -> Option<usize> {
         let mut at = 0;
         while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
@@ -76,7 +76,7 @@ impl Csv {
     /// Returns the names of the columns.
     ///
     /// # Errors
-    /// A name that is none or occurs twice, too many of them, text that is not UTF-8.
+    /// An invalid name or one that occurs twice, too many names, text that is not UTF-8.
     pub(crate) fn header(&self, record: &[u8]) -> Result<Vec<Name>, Fault> {
         let mut names: Vec<Name> = Vec::new();
         let record = utf8(record).map_err(invalid)?;
@@ -90,7 +90,7 @@ impl Csv {
                 return Err(invalid(beyond(names.len() + 1)));
             }
             if matches!(field, Field::Plain(text) if text.contains('\r')) {
-                // Else all rows would be a part of it, and be passed over without a word.
+                // Otherwise all rows would be part of the header, and be lost without an error.
                 let message = "the header has a line end of CR alone; lines end with LF or CRLF";
                 return Err(invalid(message.to_owned()));
             }
@@ -103,8 +103,8 @@ impl Csv {
         }
     }
 
-    /// Refuses a header of one column that has another character where a delimiter would be, if the
-    /// request does not say what stands between its columns.
+    /// Refuses a header of one column that seems to use another delimiter, if the request does not
+    /// name one.
     fn check_delimiter(&self, header: &str) -> Result<(), Fault> {
         let Some(other) = other_delimiter(header, self.delimiter) else {
             return Ok(());
@@ -152,8 +152,8 @@ impl Csv {
             Field::Plain(text) if !is_json(text) => Value::from_field(text),
             field => {
                 let text = field.text();
-                // For a column of text it is the same text; for a json column it must not become a
-                // JSON string.
+                // A text column stores the same text; in a json column it must not become a JSON
+                // string.
                 if is_json(&text) {
                     Value::Json(text)
                 } else {
@@ -190,13 +190,13 @@ fn invalid(message: String) -> Fault {
     Fault::new(FaultClass::Invalid, "22P04", message)
 }
 
-/// A field as it stands in the text.
+/// A field in the form of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Field<'t> {
     Plain(&'t str),
     /// The text between its quotes.
     Quoted(&'t str),
-    /// Text follows its closing quote.
+    /// Text after the closing quote.
     Beyond,
 }
 
@@ -230,7 +230,7 @@ impl<'t> Iterator for Fields<'t> {
 
     fn next(&mut self) -> Option<Field<'t>> {
         let rest = self.rest.take()?;
-        // Delimiters and quotes are ASCII, so the text can be cut on both sides of them.
+        // Delimiters and quotes are ASCII, so the text can be split on both sides of them.
         let Some(inside) = rest.strip_prefix('"') else {
             let end = memchr::memchr(self.delimiter, rest.as_bytes());
             let cut = end.and_then(|at| Some((rest.get(..at)?, rest.get(at + 1..)?)));
@@ -251,7 +251,7 @@ impl<'t> Iterator for Fields<'t> {
     }
 }
 
-/// Returns the place of the quote that closes a field; the end, if none does.
+/// Returns the offset of the quote that closes a field; the end if none does.
 fn closing(inside: &[u8]) -> usize {
     let mut quotes = memchr::memchr_iter(b'"', inside);
     while let Some(at) = quotes.next() {

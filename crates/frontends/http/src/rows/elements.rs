@@ -1,5 +1,5 @@
-//! Arrays whose elements are read one by one later: the list of them is charged as it grows, and
-//! ends at the limit of rows.
+//! Arrays whose elements are parsed one by one later. The list of elements is charged as it grows,
+//! and ends at the limit of rows.
 
 use std::cell::Cell;
 use std::fmt;
@@ -14,14 +14,14 @@ use crate::app::App;
 use crate::bodies::charge::Charge;
 use crate::rows::MAX_COLUMNS;
 
-/// The first growth of a list.
+/// The first capacity of a list.
 const FIRST_CAPACITY: usize = 64;
 
 /// Reads the elements of a body that is an array.
 ///
 /// # Errors
-/// Outside: more elements than one body may have, or no memory for the list of them. Inside: the
-/// body is no array of JSON.
+/// Outside: more elements than one body may have, or no memory for their list. Inside: the body is
+/// no array of JSON.
 pub fn elements<'w>(
     app: &App,
     body: &'w [u8],
@@ -30,7 +30,7 @@ pub fn elements<'w>(
     read(app, body, charge, |elements| elements)
 }
 
-/// Reads a body by a seed that is given the seed of its elements.
+/// Reads a body by a seed, which is created from the seed of its elements.
 ///
 /// # Errors
 /// As [`elements`].
@@ -56,7 +56,7 @@ pub(crate) fn read<'w, 's, S: DeserializeSeed<'w>>(
 pub(crate) struct Elements<'s> {
     app: &'s App,
     charge: &'s mut Charge,
-    /// Why it was not read to its end.
+    /// The reason why it was not read to its end.
     refused: Rc<Cell<Option<Refusal>>>,
 }
 
@@ -100,7 +100,7 @@ impl<'de> Visitor<'de> for Elements<'_> {
     }
 }
 
-/// An array of no more elements than a row may have columns.
+/// An array of at most as many elements as a row may have columns.
 pub(crate) struct ShortArray<T>(pub(crate) Vec<T>);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for ShortArray<T> {

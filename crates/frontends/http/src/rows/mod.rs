@@ -1,6 +1,6 @@
-//! Text to rows.
+//! Parses rows.
 //!
-//! [`RowStream`] finds where the text of a row ends, whatever pieces the body comes in, and makes a
+//! [`RowStream`] finds the end of each row's text, whatever pieces the body arrives in, and makes a
 //! write of that text.
 
 mod array;
@@ -14,9 +14,9 @@ pub(crate) mod trial;
 
 pub(crate) use stream::{RowReceiver, RowStream, too_blank};
 
-/// The most columns of a row: PostgreSQL's own limit, the largest of the databases that are written
-/// to (MySQL has 4,096, but rows of 64 KiB).
+/// The most columns of a row: PostgreSQL's own limit, which is the largest that can be used in
+/// practice (MySQL has 4,096, but rows of 64 KiB).
 pub(crate) const MAX_COLUMNS: usize = 1600;
 
-/// The deepest that JSON may be nested.
+/// The deepest nesting of JSON.
 pub(crate) const MAX_DEPTH: usize = 128;

@@ -1,5 +1,6 @@
-//! A JSON object to a row, without a tree in between: names are only compared with those of the
-//! last row, values go from the text straight to where they stay, numbers digit by digit.
+//! Parses a JSON object into a row without an intermediate tree: names are only compared with those
+//! of the last row, values go directly from the text to their final place, and numbers keep their
+//! digits.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,17 +18,17 @@ pub use crate::rows::position::RowError;
 /// The columns of a row that was read.
 #[derive(Clone, Debug)]
 pub enum Columns {
-    /// The columns of the guessed shape.
+    /// The columns of the expected shape.
     Guessed,
-    /// Others; distinct and checked.
+    /// Other columns; distinct and checked.
     Named(Vec<Name>),
 }
 
-/// Reads one object. `values` is given what may be behind the object's own values later, see
-/// [`Vec::with_capacity`].
+/// Reads one object. The list of values gets capacity for values that may follow those of the
+/// object, see [`Vec::with_capacity`].
 ///
 /// # Errors
-/// What is wrong, at a position counted from the start of the text.
+/// The error, at a position counted from the start of the text.
 pub fn read(
     text: &[u8],
     guess: Option<&Arc<Shape>>,
@@ -36,15 +37,15 @@ pub fn read(
     let expected = guess.map_or(&[][..], |shape| &shape.columns);
     let object = Object { expected, spare };
     let read = match std::str::from_utf8(text) {
-        // Looked at once as a whole, and not once more for each of its pieces.
+        // Checked once as a whole, and not again for each of its pieces.
         Ok(text) => object.read(serde_json::Deserializer::from_str(text)),
-        // It says where.
+        // The reader of bytes reports where.
         Err(_) => object.read(serde_json::Deserializer::from_slice(text)),
     };
     read.map_err(|error| json_error(&error))
 }
 
-/// Returns an error of serde_json, with the position taken out of its message.
+/// Returns an error of serde_json, with the position removed from its message.
 pub fn json_error(error: &serde_json::Error) -> RowError {
     let position = Position {
         line: (error.line() as u64).max(1),
@@ -71,7 +72,7 @@ struct Object<'s> {
 }
 
 impl Object<'_> {
-    /// Reads an object that nothing follows.
+    /// Reads an object that is the whole text.
     fn read<'de, R: serde_json::de::Read<'de>>(
         self,
         mut json: serde_json::Deserializer<R>,
@@ -119,7 +120,7 @@ impl<'de> Visitor<'de> for Object<'_> {
     }
 }
 
-/// Reads the rest of an object whose columns are not the expected ones.
+/// Reads the rest of an object whose columns differ from the expected ones.
 fn named<'de, A: MapAccess<'de>>(
     mut map: A,
     mut names: Vec<Name>,
@@ -129,7 +130,7 @@ fn named<'de, A: MapAccess<'de>>(
     while let Some(name) = next {
         names.push(name);
         if names.len() > MAX_COLUMNS {
-            // The rest is read too, so that an error of the text itself is not hidden by this one.
+            // The rest is read too, so that this error does not hide an error of the text itself.
             map.next_value::<IgnoredAny>()?;
             while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
             return Err(A::Error::custom(format!(
@@ -146,7 +147,7 @@ fn named<'de, A: MapAccess<'de>>(
 /// Checks the columns of a row.
 ///
 /// # Errors
-/// A name that is none, or one that occurs twice.
+/// An invalid name, or one that occurs twice.
 pub(crate) fn check_names(names: &[Name]) -> Result<(), Fault> {
     names.iter().try_for_each(|name| check_column(name))?;
     let mut sorted: Vec<&Name> = names.iter().collect();
@@ -165,7 +166,7 @@ fn cell<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Value, A::Error> {
     value(raw.get()).map_err(A::Error::custom)
 }
 
-/// Returns a JSON value, from its text, which is known to be well-formed.
+/// Returns the value of a JSON text, which is known to be well-formed.
 ///
 /// # Errors
 /// An unpaired surrogate in a string, nesting past 128 levels.
@@ -196,7 +197,7 @@ fn string(raw: &str) -> Result<Value, String> {
         .map_err(|error| json_error(&error).fault.message.into())
 }
 
-/// Refuses nesting that is too deep, which would break the next reader. The row's own object is the
+/// Refuses nesting beyond the limit, which would break the next reader. The row's own object is the
 /// first level.
 fn check_depth(raw: &str) -> Result<(), String> {
     let mut depth = 1;
@@ -230,10 +231,10 @@ pub(crate) fn too_deep() -> String {
     format!("the JSON is nested more deeply than {MAX_DEPTH} levels, which is the limit")
 }
 
-/// Compares a field's name with the one expected; gives it only where it is another.
+/// Compares a field's name with the expected one; returns the name only if it differs.
 struct Match<'s>(&'s Name);
 
-/// Takes any field's name.
+/// Accepts any field's name.
 struct Any;
 
 impl<'de> DeserializeSeed<'de> for Match<'_> {

@@ -1,4 +1,4 @@
-//! Where in a body something is.
+//! Positions in a body.
 
 use windrow_core::Fault;
 
@@ -15,7 +15,7 @@ pub(crate) struct Position {
 impl Position {
     pub(crate) const START: Self = Self { line: 1, column: 1 };
 
-    /// Makes the position behind this text.
+    /// Returns the position after this text.
     pub(crate) fn after(self, text: &[u8]) -> Self {
         let Some(last) = memchr::memrchr(b'\n', text) else {
             return Self {
@@ -29,7 +29,7 @@ impl Position {
         }
     }
 
-    /// Makes a position that was counted from this one.
+    /// Returns the position of something that was counted from here.
     pub(crate) fn plus(self, inner: Self) -> Self {
         if inner.line == 1 {
             Self {
@@ -45,7 +45,7 @@ impl Position {
     }
 }
 
-/// A row that cannot be read.
+/// The error of an unreadable row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowError {
     pub(crate) position: Position,
@@ -57,13 +57,13 @@ impl RowError {
         Self { position, fault }
     }
 
-    /// Makes an error of the text itself: SQLSTATE 22P02, invalid text representation.
+    /// Returns an error of the text itself: SQLSTATE 22P02, invalid text representation.
     pub(crate) fn text(position: Position, message: impl Into<Box<str>>) -> Self {
         let class = windrow_core::FaultClass::Invalid;
         Self::new(position, Fault::new(class, "22P02", message))
     }
 
-    /// Makes the same error, counted from `start`.
+    /// Returns the same error, with its position counted from `start`.
     pub(crate) fn from(self, start: Position) -> Self {
         Self {
             position: start.plus(self.position),
@@ -73,7 +73,7 @@ impl RowError {
 }
 
 impl RowError {
-    /// Returns the error with its place in the message.
+    /// Returns the error as a fault, with its position in the message.
     pub fn into_fault(self) -> Fault {
         let Position { line, column } = self.position;
         let mut fault = self.fault;

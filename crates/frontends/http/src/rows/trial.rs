@@ -9,7 +9,7 @@ use super::{RowReceiver, RowStream};
 use crate::plan::Plans;
 use crate::query::CsvStyle;
 
-/// The longest row, in bytes: chance makes no long texts.
+/// The length of the longest row, in bytes: random input makes no long texts.
 const MAX_ROW: usize = 4 << 10;
 
 /// Takes all that it is given.
@@ -41,9 +41,9 @@ pub(super) enum Kind {
     Csv,
 }
 
-/// A body gives the same rows and the same error in whatever pieces it comes, and JSON is read as
-/// another reader reads it. The first byte says what kind of body it is, the second how long its
-/// pieces are.
+/// Checks that a body gives the same rows and the same error in whatever pieces it arrives, and
+/// that JSON is read as another reader reads it. The first byte chooses the kind of body, the
+/// second the length of its pieces.
 pub(crate) fn rows(bytes: &[u8]) {
     let Some((&[kind, piece], body)) = bytes.split_first_chunk() else {
         return;
@@ -101,14 +101,14 @@ pub(super) fn read<'a>(
     (rows.collect(), error.err())
 }
 
-/// Returns the lines of a body that hold something.
+/// Returns the lines of a body that are not empty.
 fn lines(body: &[u8]) -> impl Iterator<Item = &[u8]> {
     let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     let lines = body.split(|byte| *byte == b'\n');
     lines.filter(|line| !line.trim_ascii().is_empty())
 }
 
-/// Each line is an object with these names, and with values that mean the same.
+/// Checks that each line is an object with these names, and with equivalent values.
 fn second_opinion<'a>(rows: &[(Vec<String>, Vec<Value>)], lines: impl Iterator<Item = &'a [u8]>) {
     let mut rows = rows.iter();
     for line in lines {

@@ -35,10 +35,10 @@ use crate::unfinished_heads::{UnfinishedHead, UnfinishedHeads};
 /// The time that a request may go on after its client has closed its sending side.
 const HALF_CLOSED_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Read and write buffers of a connection, in bytes; also the largest head of a request.
+/// The bytes of a connection's read and write buffers, and of the largest head of a request.
 const BUFFER_BYTES: usize = 16 << 10;
 
-/// The bytes, and the time, for which a refused client's body is read on.
+/// The bytes, and the time, for which a refused client's body is read after the answer.
 const LINGER_BYTES: usize = 1 << 20;
 const LINGER_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -53,13 +53,13 @@ pub(crate) async fn serve(
     tls: Option<TlsAcceptor>,
     stop: CancellationToken,
 ) {
-    // Answers are small and written whole: waiting to fill a packet would only delay them. A socket
-    // that refuses is dead.
+    // Answers are small and written whole: waiting to fill a packet would only delay them. If this
+    // fails, the socket is dead.
     if socket.set_nodelay(true).is_err() || !has_bytes(router.app(), &socket, &stop).await {
         return;
     }
     match tls {
-        // Boxed, so that a silent connection does not hold the room for it.
+        // Boxed, so that a silent connection does not allocate the space for it.
         None => Box::pin(drive(router, socket, stop)).await,
         Some(acceptor) => {
             let app = router.app();
@@ -80,8 +80,8 @@ pub(crate) async fn serve(
     }
 }
 
-/// Waits for the first byte, without taking it, before any buffer is made: a connection that never
-/// says anything costs next to nothing.
+/// Waits for the first byte without reading it and without allocating a buffer: a connection that
+/// never sends anything costs next to nothing.
 async fn has_bytes(app: &App, socket: &TcpStream, stop: &CancellationToken) -> bool {
     let mut first = [0];
     tokio::select! {
@@ -90,7 +90,7 @@ async fn has_bytes(app: &App, socket: &TcpStream, stop: &CancellationToken) -> b
     }
 }
 
-/// Speaks HTTP on a stream. Its requests are one source: what one client sends in order stays in
+/// Serves HTTP on a stream. Its requests are one source, so the writes of one client keep their
 /// order.
 async fn drive<S>(router: Arc<Router>, stream: S, stop: CancellationToken)
 where
@@ -117,9 +117,9 @@ where
             Ok::<_, Infallible>(answer)
         }
     });
-    // The watch keeps the time of heads too: hyper's own timer would cost an allocation for every
-    // request. No pipeline_flush: with it hyper 1.12 never flushes the answer to a head that
-    // cannot be parsed.
+    // The watch also limits the time of heads: hyper's own timer would cost an allocation for every
+    // request. No pipeline_flush: with it hyper 1.12 never flushes the answer to a head that cannot
+    // be parsed.
     let connection = http1::Builder::new()
         .header_read_timeout(None)
         .max_buf_size(BUFFER_BYTES)
@@ -128,7 +128,7 @@ where
     supervise(connection, (&state, &budget, &heads), watch, &stop).await;
 }
 
-/// Lets a connection run, under the watch, to its end.
+/// Runs a watched connection until its end.
 async fn supervise<S, H>(
     mut connection: Connection<TokioIo<Gate<S>>, H>,
     (state, budget, heads): (&ConnectionState, &Budget, &UnfinishedHeads),
@@ -138,7 +138,7 @@ async fn supervise<S, H>(
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     H: Service<Request<Incoming>, Response = Response<AnswerBody>, Error = Infallible>,
 {
-    // What seldom has anything to say is polled only when it has.
+    // Events that are rare are polled only when they occur.
     let tick = |step| async move {
         sleep(step).await;
         Aside::Tick
@@ -179,15 +179,15 @@ async fn supervise<S, H>(
         match ruling {
             Ruling::Keep => {}
             Ruling::Drop => return,
-            // The request under way ends, if there is one, and then the connection.
+            // The request under way ends, if there is one, then the connection.
             Ruling::Retire => Pin::new(&mut connection).graceful_shutdown(),
             Ruling::SlowHead => return refuse_head(connection.into_parts().io.into_inner()).await,
         }
     }
 }
 
-/// Ready once a connection with an unfinished head is to be closed for newer ones. Asked each time
-/// the connection was polled: whether its head is there may have changed.
+/// Returns ready once a connection with an unfinished head must be closed for newer ones. Called
+/// each time the connection was polled, because its head may have become complete.
 fn poll_closed(
     unfinished: &mut Option<UnfinishedHead>,
     (state, heads): (&ConnectionState, &UnfinishedHeads),
@@ -201,16 +201,16 @@ fn poll_closed(
     unfinished.poll_closed(cx)
 }
 
-/// An event beside the connection.
+/// An event besides those of the connection.
 enum Aside {
-    /// The server ends.
+    /// The server is shutting down.
     Stop,
-    /// The next look at the client is due.
+    /// The next check of the client is due.
     Tick,
 }
 
-/// Reads on for a moment after the last answer. A socket that is closed with bytes unread resets
-/// the connection, and the client may never see that answer.
+/// Reads on for a moment after the last answer. Closing a socket with unread bytes resets the
+/// connection, and the client may never see that answer.
 async fn linger<S: AsyncRead + Unpin>(mut stream: S) {
     let mut scrap = [0; 1024];
     let rest = async {
@@ -222,11 +222,11 @@ async fn linger<S: AsyncRead + Unpin>(mut stream: S) {
             }
         }
     };
-    // A client that goes on for longer than this will not read the answer either.
+    // A client that sends for longer than this will not read the answer either.
     drop(timeout(LINGER_TIMEOUT, rest).await);
 }
 
-/// Answers a client that was too slow, if its socket takes the few bytes at once.
+/// Answers a client that was too slow, if its socket accepts the few bytes at once.
 async fn refuse_head<S: AsyncWrite + Unpin>(mut stream: S) {
     let sent: io::Result<()> = match timeout(LINGER_TIMEOUT, stream.write_all(SLOW_HEAD)).await {
         Ok(Ok(())) => stream.shutdown().await,
@@ -239,13 +239,13 @@ async fn refuse_head<S: AsyncWrite + Unpin>(mut stream: S) {
     );
 }
 
-/// The socket as hyper sees it: counts what comes in, keeps the [`ConnectionState`], and knows a
-/// half-closed connection from a dead one.
+/// The socket as hyper sees it: counts what arrives, updates the [`ConnectionState`], and
+/// distinguishes a half-closed connection from a dead one.
 ///
 /// A client that has sent its request may close its sending side and still wait for the answer (`nc
-/// -N` does). A client that has gone looks the same. So the end of what it sends is kept from hyper
-/// for [`HALF_CLOSED_TIMEOUT`] while a request is under way: time enough for an answer. After it
-/// the request is dropped, and what is still queued of it is taken out.
+/// -N` does). A client that has left looks the same. So hyper does not see the end of the stream
+/// for [`HALF_CLOSED_TIMEOUT`] while a request is under way, which is usually enough for an answer.
+/// After that the request is dropped, with its queued writes.
 #[derive(Debug)]
 struct Gate<S> {
     io: S,
@@ -295,8 +295,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Gate<S> {
             this.has_ended = true;
         }
         if this.state.is_answering() {
-            // The answer is not cut off; whether the client still takes it is seen when it is
-            // written.
+            // The answer is not cut off; writing it will show whether the client still reads.
             return Poll::Pending;
         }
         if !this.state.in_request() {

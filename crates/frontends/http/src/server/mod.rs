@@ -1,4 +1,4 @@
-//! Listening, and what becomes of each connection.
+//! Listens, and starts a task for each connection.
 
 mod connection;
 mod watch;
@@ -21,7 +21,7 @@ use crate::extension::Extension;
 use crate::routes::Router;
 use crate::services::Services;
 
-/// A frontend that listens.
+/// A listening frontend.
 #[derive(Debug)]
 pub struct Http {
     listener: TcpListener,
@@ -30,13 +30,14 @@ pub struct Http {
 }
 
 impl Http {
-    /// Opens the listening socket. Clients may connect from then on; they are served by
-    /// [`Http::run`]. The metrics in `services` must know the endpoints of `extensions`, in their
-    /// order ([`crate::HttpMetrics::register`]).
+    /// Opens the listening socket. Clients may connect from then on, and [`Http::run`] serves them.
+    /// The metrics in `services` must know the endpoints of `extensions`, in their order
+    /// ([`crate::HttpMetrics::register`]).
     ///
     /// # Errors
-    /// An address that cannot be listened on, or one that is not loopback although neither a token
-    /// is set nor [`HttpConfig::allow_open`]; writes that are acknowledged by a spool without one.
+    /// The address cannot be used, or is not loopback although neither a token nor
+    /// [`HttpConfig::allow_open`] is set; or writes are to be acknowledged by a spool and there is
+    /// none.
     pub async fn bind(
         config: HttpConfig,
         services: Services,
@@ -64,14 +65,14 @@ impl Http {
         self.router.app().admission.clone()
     }
 
-    /// Where it listens, with the port that was found.
+    /// Returns the listening address, with the actual port.
     pub fn local_addr(&self) -> SocketAddr {
         self.local_addr
     }
 
-    /// Serves until `shutdown` is cancelled. Then nothing more is accepted, idle connections are
-    /// closed at once, requests that were accepted are finished, and the future ends. Dropping
-    /// the future stops the accepting, not the connections.
+    /// Serves until `shutdown` is cancelled. Then no connection is accepted, idle ones are closed
+    /// at once, requests under way are finished, and the future ends. Dropping the future only
+    /// stops accepting connections.
     pub async fn run(self, shutdown: CancellationToken) {
         let config = &self.router.app().config;
         let tls = config.tls.clone().map(TlsAcceptor::from);
@@ -98,7 +99,7 @@ impl Http {
     }
 }
 
-/// Returns the next connection, as soon as there is a slot for it.
+/// Returns the next connection, once there is a slot for it.
 async fn accept(
     listener: &TcpListener,
     slots: &Arc<Semaphore>,

@@ -1,4 +1,4 @@
-//! The watch over one connection: what becomes of a client that is idle, or makes no progress.
+//! The watch over one connection, which acts on clients that are idle or make no progress.
 
 use std::time::Duration;
 
@@ -8,36 +8,36 @@ use crate::config::HttpConfig;
 use crate::connection_state::{ConnectionState, Phase};
 
 /// The time in which a client that holds memory must move [`PROGRESS_BYTES`] bytes, while other
-/// clients want memory.
+/// clients need memory.
 const PROGRESS_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The time after which a client is dropped that takes nothing of an answer whose room other
-/// clients wait for, and the interval of the looks. Short, because the others wait as long.
+/// The time after which a client is dropped that reads nothing of an answer whose memory other
+/// clients wait for, and the interval of the checks. Short, because the others wait as long.
 const UNREAD_TIMEOUT: Duration = Duration::from_secs(2);
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// The bytes that have to move in that time.
+/// The bytes that must move in that time.
 const PROGRESS_BYTES: u64 = 64 << 10;
 
 /// The action for a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ruling {
-    /// Nothing.
+    /// No action.
     Keep,
-    /// An idle connection is to be closed.
+    /// Close the idle connection.
     Retire,
-    /// A head did not come in time.
+    /// The head did not arrive in time.
     SlowHead,
-    /// The client does not read.
+    /// The client does not read its answer.
     Drop,
 }
 
 /// Resources that other clients wait for.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WantedResources {
-    /// Memory for what they send.
+    /// Memory for request bodies.
     pub(crate) memory: bool,
-    /// Room for what they are answered.
+    /// Memory for answers.
     pub(crate) room: bool,
 }
 
@@ -50,18 +50,18 @@ impl WantedResources {
     }
 }
 
-/// Looks at a [`ConnectionState`] in steps of a period. A limit is kept to within one period.
+/// Checks a [`ConnectionState`] periodically. A limit is exceeded by at most one period.
 #[derive(Debug)]
 pub(crate) struct Watch {
     period: Duration,
-    /// Time until the next look.
+    /// The time until the next check.
     step: Duration,
     quiet: Duration,
     stamp: u32,
     head: Duration,
     body: Duration,
     idle: Duration,
-    /// Since when a client that holds memory is looked at, and what had moved by then.
+    /// The time since which a client that holds memory is watched, and the bytes moved by then.
     held: Duration,
     moved: u64,
 }
@@ -88,7 +88,8 @@ impl Watch {
         }
     }
 
-    /// Returns the time until the next look: shorter while an answer is sent that takes room.
+    /// Returns the time until the next check, which is shorter while an answer is sent that takes
+    /// memory.
     pub(crate) fn step(&mut self, state: &ConnectionState) -> Duration {
         self.step = match state.takes_room() {
             true => self.period.min(LOOK_INTERVAL),
@@ -97,7 +98,7 @@ impl Watch {
         self.step
     }
 
-    /// One look, a step after the last. `wanted`: others want memory, room for answers.
+    /// Checks once, a step after the last check. `wanted`: the memory that other clients need.
     pub(crate) fn look(&mut self, state: &ConnectionState, wanted: WantedResources) -> Ruling {
         if self.is_too_slow(state) && wanted.memory {
             if state.phase() == Phase::Answering {
@@ -129,8 +130,8 @@ impl Watch {
         }
     }
 
-    /// True if a client that holds memory, with its body or for its answer, has moved too little
-    /// for too long.
+    /// True if a client that holds memory, for its body or its answer, has moved too few bytes for
+    /// too long.
     fn is_too_slow(&mut self, state: &ConnectionState) -> bool {
         let moved = state.moved_in_all();
         let holds = state.holds_memory() || state.phase() == Phase::Answering;
