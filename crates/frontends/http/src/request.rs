@@ -1,4 +1,4 @@
-//! One request with its surroundings, and how it hands its writes to the lane or to the spool.
+//! One request with its context, and the submission of its writes to the lane or the spool.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,37 +24,39 @@ use crate::query::{self, Options};
 use crate::rights::Rights;
 use crate::source::{SPOOL_TIMEOUT, Way, WayPass, WriteSource};
 
-/// The code of a request that has waited in vain for the database to apply what is in the spool:
-/// SQLSTATE 55000, object not in prerequisite state.
+/// The code of a request that has waited too long for the database to apply the spool: SQLSTATE
+/// 55000, object not in prerequisite state.
 const BEHIND: &str = "55000";
 
-/// One request with its surroundings, but for its body.
+/// One request with its context, without its body.
 pub struct RequestContext<'a> {
     /// State that all requests share.
     pub app: &'a App,
     /// The request's head.
     pub head: &'a Parts,
     query: Cow<'a, str>,
-    /// The place in the spool that the database must have reached first.
+    /// The place in the spool that the database must reach first.
     after: Option<SpoolPlace>,
     source: &'a WriteSource,
-    /// Where it has a key, what executes it once.
+    /// The executor for requests with a key; `None` without one.
     key: Option<KeyedRequest>,
-    /// Where it says that it has handed its writes over.
+    /// Set once the request has submitted its writes.
     pub(crate) handover: &'a Handover,
-    /// Where it is traced: where what becomes of it is noted.
+    /// The request's trace; `None` if it is not traced.
     trace: Option<&'a Trace>,
-    /// Behind all of it that the spool has taken.
+    /// The place after all writes of the request that the spool has accepted.
     place: Mutex<Option<Arc<SpoolPlace>>>,
-    /// Room for its answer.
+    /// Memory for its answer.
     room: Mutex<AnswerPermit>,
     /// The rights of the token that the request shows; `None` if it may do everything.
     rights: Option<Arc<Rights>>,
 }
 
 impl<'a> RequestContext<'a> {
+    /// Prepares a request.
+    ///
     /// # Errors
-    /// 400 for a parameter `after` that is no place in a spool; those of a key.
+    /// 400 for a parameter `after` that is not a place in a spool; those of a key.
     pub(crate) fn new(
         app: &'a App,
         head: &'a Parts,
@@ -79,17 +81,17 @@ impl<'a> RequestContext<'a> {
         })
     }
 
-    /// Returns the raw parameters without `after`, which is handled here; empty if there are none.
+    /// Returns the raw parameters without `after`; empty if there are none.
     pub fn query(&self) -> &str {
         &self.query
     }
 
-    /// Returns the plan of requests like this one: for a raw table name, and a tag that stands for
-    /// the parameters. A tag that no query of a URL can have belongs to its maker alone.
+    /// Returns the plan of requests like this one, for a raw table name and a tag that stands for
+    /// the parameters. A caller's own tag must be one that no query of a URL can have.
     ///
     /// # Errors
-    /// 400 for a name that makes no sense, 403 for a table of the database itself and for what the
-    /// request's token does not allow.
+    /// 400 for an invalid name, 403 for a table of the database itself and for an operation that
+    /// the request's token does not allow.
     pub fn plan(
         &self,
         op: Op,
@@ -101,7 +103,7 @@ impl<'a> RequestContext<'a> {
         self.allowed(plans.get_with(op, table, tag, || Ok(options()))?)
     }
 
-    /// As [`RequestContext::plan`], for the parameters of this request.
+    /// Returns the plan for the parameters of this request, as [`RequestContext::plan`] does.
     pub(crate) fn own_plan(&self, op: Op, table: &str) -> Result<Arc<Plan>, Refusal> {
         self.allowed(self.app.plans.get(op, table, &self.query)?)
     }
@@ -125,24 +127,24 @@ impl<'a> RequestContext<'a> {
         self.rights.as_ref()
     }
 
-    /// Whose writes they are.
+    /// Returns the source of the request's writes.
     pub(crate) fn source(&self) -> &'a WriteSource {
         self.source
     }
 
-    /// Where what becomes of it is noted; `None` if it is not traced.
+    /// Returns the request's trace; `None` if it is not traced.
     pub(crate) fn trace(&self) -> Option<&'a Trace> {
         self.trace
     }
 
-    /// Returns a place in the spool behind all of this request that it has taken; `None` if it has
-    /// taken nothing.
+    /// Returns the place after all writes of this request that the spool has accepted; `None` if
+    /// there are none.
     pub(crate) fn place(&self) -> Option<Arc<SpoolPlace>> {
         let place = self.place.lock();
         place.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Takes room for the answers to units that are about to be handed over. `None`: they are
+    /// Takes memory for the answers to units that are about to be submitted; `None` if they are
     /// short.
     ///
     /// # Errors
@@ -155,7 +157,7 @@ impl<'a> RequestContext<'a> {
         Ok(expected)
     }
 
-    /// Answers are there: room for them is held until the request is answered.
+    /// Keeps the memory of answers until the request is answered.
     fn answered(&self, expected: Option<ExpectedAnswers>, outcomes: &Outcomes) {
         if let Some(expected) = expected {
             let permit = expected.known(self.app.budget().answers(), outcomes);
@@ -170,25 +172,26 @@ impl<'a> RequestContext<'a> {
         std::mem::take(&mut *room.unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// True if something of it was executed when it came before.
+    /// True if a part of the request was executed before.
     pub(crate) fn is_replayed(&self) -> bool {
         self.key.as_ref().is_some_and(KeyedRequest::is_replayed)
     }
 
-    /// Returns what executes the request once, if it has a key. Writes that the spool takes need no
-    /// key of the gateway's own.
+    /// Returns the executor of the request, if it has a key. Writes that the spool accepts need no
+    /// key of the gateway.
     pub(crate) fn key(&self, ack: Ack) -> Option<&KeyedRequest> {
         let key = self.key.as_ref();
         key.filter(|key| ack == Ack::Commit || !key.is_own())
     }
 
-    /// Waits until the request may hand writes over. What its client has had executed another way
-    /// comes before, with what the spool has of its client's (unless all of them are reads that
-    /// need not wait) and the place that the request names. Cancel safe.
+    /// Waits until the request may submit writes. Requests of the same client that went another way
+    /// must be answered first. The database must have applied the client's writes in the spool
+    /// (unless all of this request's operations are reads that need not wait) and the place that
+    /// the request names. Cancel safe.
     ///
     /// # Errors
-    /// 400 for a place that is none of this spool's, 503 if it is not reached in
-    /// [`SPOOL_TIMEOUT`] or nothing more will be applied: nothing was handed over.
+    /// 400 for a place that is not of this spool; 503 if it is not reached in [`SPOOL_TIMEOUT`] or
+    /// nothing more will be applied: nothing was submitted.
     pub(crate) async fn turn(&self, ack: Ack, reads: bool) -> Result<Turn<'_>, Refusal> {
         let spool = self.app.services.spool.as_deref();
         let missing = match (spool, &self.after, ack) {
@@ -220,7 +223,7 @@ impl<'a> RequestContext<'a> {
     }
 
     /// Returns the way of requests with this acknowledgement. Reads with a key of their own are
-    /// executed once, which is a write.
+    /// executed once, which needs a write.
     fn way(&self, ack: Ack, reads: bool) -> Way {
         match ack {
             Ack::Spool => Way::Spool,
@@ -233,7 +236,7 @@ impl<'a> RequestContext<'a> {
         self.app.services.reads.is_some()
     }
 
-    /// Waits until the database has what stands before a place.
+    /// Waits until the database has everything before a place.
     async fn applied(&self, spool: &dyn Spooling, place: &SpoolPlace) -> Result<(), Refusal> {
         let begun = Instant::now();
         let applied = timeout(self.source.time_left(), spool.applied(place)).await;
@@ -244,11 +247,10 @@ impl<'a> RequestContext<'a> {
         }
     }
 
-    /// Hands one unit over and waits for its outcome. `held` is memory that was taken for it
-    /// before.
+    /// Submits one unit and waits for its outcome. `held`: memory that was taken for it before.
     ///
     /// # Errors
-    /// Those of [`RequestContext::turn`]; the unit's own is its outcome.
+    /// Those of [`RequestContext::turn`]; the unit's own fault is its outcome.
     pub(crate) async fn submit_one(
         &self,
         ack: Ack,
@@ -272,22 +274,22 @@ impl<'a> RequestContext<'a> {
         )
     }
 
-    /// Hands one write over; what it did. `held` is memory that was taken for it before.
+    /// Submits one write, and returns its result. `held`: memory that was taken for it before.
     ///
     /// # Errors
-    /// Why it failed, or why it was not handed over.
+    /// The reason why it failed or was not submitted.
     pub async fn write(&self, ack: Ack, write: Write, held: Permit) -> Result<WriteDone, Refusal> {
         Ok(done_of(
             self.submit_one(ack, Unit::one(write), held).await?,
         )?)
     }
 
-    /// Hands writes over, one unit each and all of them at once, so that they keep their order.
-    /// `permit` covers them. If `extent` says that more of this request follows, the next part of
-    /// an envelope does not overtake it.
+    /// Submits writes at once, as units of one write each, which keep their order. `permit` covers
+    /// them. If `extent` says that more of this request follows, the next part of an envelope
+    /// waits.
     ///
     /// # Errors
-    /// The reason why none of them was handed over.
+    /// The reason why none of them was submitted.
     pub async fn outcomes_of(
         &self,
         ack: Ack,
@@ -309,8 +311,8 @@ impl<'a> RequestContext<'a> {
     }
 }
 
-/// A request's turn to hand writes over. While it is held nothing of the same client's goes
-/// another way, so it is held until all of them are answered.
+/// A request's turn to submit writes. While it is held, no request of the same client goes another
+/// way, so it is held until all of its writes are answered.
 pub(crate) struct Turn<'r> {
     request: &'r RequestContext<'r>,
     ack: Ack,
@@ -328,8 +330,8 @@ impl Turn<'_> {
         .unwrap_or(&services.intake)
     }
 
-    /// Hands units with so many writes over; what became of them. The next part of an envelope may
-    /// begin once nothing more of this request follows.
+    /// Submits units with this number of writes, and returns their outcomes. The next part of an
+    /// envelope may begin if nothing more of this request follows.
     ///
     /// # Errors
     /// Those of [`Turn::submit`], and of the request's key.
@@ -357,7 +359,7 @@ impl Turn<'_> {
         Ok(self.settle(receipt.await))
     }
 
-    /// As [`Turn::run`], for what is to be executed once.
+    /// Executes units once, otherwise as [`Turn::run`].
     async fn run_keyed(
         &self,
         key: &KeyedRequest,
@@ -380,7 +382,7 @@ impl Turn<'_> {
         Ok(self.settle(outcomes))
     }
 
-    /// Hands units with so many writes over.
+    /// Submits units with this number of writes.
     ///
     /// # Errors
     /// [`FaultClass::Cancelled`] once the lane or the spool has shut down.
@@ -396,7 +398,7 @@ impl Turn<'_> {
             .await
     }
 
-    /// Notes what is handed over, if the request is traced.
+    /// Notes the submitted units, if the request is traced.
     fn note(&self, units: &Units) {
         if let Some(trace) = self.request.trace {
             trace.submitted(units);
@@ -418,18 +420,18 @@ impl Turn<'_> {
         Ok(receipt)
     }
 
-    /// Finishes units that were handed over. Each write that the spool has taken counts as one row.
+    /// Completes the outcomes of units. Each write that the spool has accepted counts as one row.
     pub(crate) fn settle(&self, mut outcomes: Outcomes) -> Outcomes {
         if self.ack == Ack::Spool {
             let dones = outcomes.iter_mut().flatten().flatten();
             dones.for_each(|done| *done = WriteDone::rows(1));
-            // Whatever the outcome: of one that is unknown the spool may have it.
+            // Even if the outcome is unknown: the spool may have the write.
             self.remember();
         }
         outcomes
     }
 
-    /// Remembers how far the spool is: all of the request that it has taken is before that.
+    /// Notes the current end of the spool, which is after all writes of the request.
     pub(crate) fn remember(&self) {
         let Some(spool) = &self.request.app.services.spool else {
             return;
@@ -444,7 +446,7 @@ impl Turn<'_> {
 /// Returns the result of a unit of one write.
 ///
 /// # Errors
-/// Why it failed.
+/// The reason why it failed.
 pub fn done_of(outcome: UnitOutcome) -> Result<WriteDone, Fault> {
     match outcome {
         Ok(dones) => Ok(dones.into_iter().next().unwrap_or_default()),
@@ -452,7 +454,7 @@ pub fn done_of(outcome: UnitOutcome) -> Result<WriteDone, Fault> {
     }
 }
 
-/// Returns a permit of exactly so many bytes, out of what is held already.
+/// Returns a permit of exactly this size, using what is held already.
 fn cover(mut held: Permit, bytes: usize, budget: &Budget) -> Result<Permit, Fault> {
     let missing = bytes.saturating_sub(held.bytes());
     if missing > 0 {
@@ -463,8 +465,8 @@ fn cover(mut held: Permit, bytes: usize, budget: &Budget) -> Result<Permit, Faul
     Ok(held)
 }
 
-/// Returns the refusal of a request that waits too long for the spool. Nothing was handed over, so
-/// the code is not that of an unknown outcome.
+/// Returns the refusal of a request that has waited too long for the spool. Nothing was submitted,
+/// so the code is not that of an unknown outcome.
 fn behind(spool: &dyn Spooling, place: &SpoolPlace) -> Refusal {
     let left = spool.level().map(|level| {
         let pairs = place.positions.iter().zip(&level.positions);

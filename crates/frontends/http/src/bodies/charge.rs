@@ -2,10 +2,10 @@
 
 use windrow_core::{Budget, Fault, FaultClass, Permit};
 
-/// Steps in which bytes are taken, so that a small growth is no visit to the budget.
+/// The step in which bytes are taken, so that small growth does not access the budget.
 const STEP_BYTES: usize = 64 << 10;
 
-/// One request holds at most this part of the budget while others wait for memory: a quarter.
+/// The part of the budget that one request may hold while others wait for memory: a quarter.
 const BUDGET_PART: usize = 4;
 
 fn more_than_its_share(wanted: usize, total: usize) -> Fault {
@@ -15,8 +15,8 @@ fn more_than_its_share(wanted: usize, total: usize) -> Fault {
     Fault::new(FaultClass::Overloaded, "53200", message)
 }
 
-/// Bytes charged to a budget as they come. It never waits: who waits while holding memory can wait
-/// for himself.
+/// Bytes that are charged to a budget as they arrive. Never waits: a request that waits while it
+/// holds memory might wait for itself.
 #[derive(Debug)]
 pub struct Charge {
     budget: Budget,
@@ -25,7 +25,7 @@ pub struct Charge {
 }
 
 impl Charge {
-    /// Nothing so far.
+    /// Returns an empty charge.
     pub fn new(budget: Budget) -> Self {
         Self {
             budget,
@@ -37,7 +37,7 @@ impl Charge {
     /// Adds bytes.
     ///
     /// # Errors
-    /// Those of [`Budget::try_take`], and 429 past a quarter of the budget while others want
+    /// Those of [`Budget::try_take`], and 429 beyond a quarter of the budget while others need
     /// memory; nothing is added then.
     pub fn add(&mut self, bytes: usize) -> Result<(), Fault> {
         let wanted = self.used.saturating_add(bytes);
@@ -56,13 +56,13 @@ impl Charge {
         Ok(())
     }
 
-    /// Takes bytes off again.
+    /// Subtracts bytes.
     pub(crate) fn remove(&mut self, bytes: usize) {
         self.used = self.used.saturating_sub(bytes);
         self.permit.shrink_to(self.used);
     }
 
-    /// Returns the permit for what was added and not removed.
+    /// Returns the permit for the bytes.
     pub fn into_permit(mut self) -> Permit {
         self.permit.shrink_to(self.used);
         self.permit

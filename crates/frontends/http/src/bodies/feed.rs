@@ -1,4 +1,4 @@
-//! Reading a body, chunk by chunk.
+//! Reads a body, chunk by chunk.
 
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
@@ -14,19 +14,19 @@ use crate::answers::Refusal;
 use crate::bodies::inflate::{self, Inflate, Piece};
 use crate::connection_state::{ConnectionState, Phase};
 
-/// The most bytes of a refused body that are read and thrown away before it is answered. A client
-/// that is still writing may otherwise see only a reset connection and not the answer.
+/// The most bytes of a refused body that are read and discarded before it is answered. Otherwise a
+/// client that is still sending may see a reset connection instead of the answer.
 const DRAIN_BYTES: usize = 64 << 20;
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Bytes of one body, as sent and as unpacked, that are worked on in a row. Then other tasks run
-/// and the sockets of other clients are polled.
+/// The bytes of one body, as sent and as unpacked, that are processed in a row. Then other tasks
+/// run, and the sockets of other clients are polled.
 const TURN_BYTES: usize = 64 << 10;
 
-/// The same for bytes that unpack to nothing, such as empty gzip members.
+/// The same limit for bytes that unpack to nothing, such as empty gzip members.
 const SILENT_TURN_BYTES: usize = 4 * TURN_BYTES;
 
-/// Where a body comes from.
+/// The origin of a body.
 #[derive(Debug)]
 enum Source {
     /// The connection.
@@ -39,14 +39,14 @@ enum Source {
 #[derive(Debug)]
 pub struct Feed<'a> {
     body: Source,
-    /// Where the body is packed, until all of it is unpacked.
+    /// The unpacking of a packed body, until all of it is unpacked.
     packed: Option<Box<Inflate>>,
     connection: &'a ConnectionState,
-    /// The client waits for a go-ahead before it sends the body.
+    /// True if the client waits for a go-ahead before it sends the body.
     asks_first: bool,
     started: bool,
     ended: bool,
-    /// Bytes worked on since other tasks had their turn.
+    /// The bytes processed since other tasks had their turn.
     worked: usize,
 }
 
@@ -74,7 +74,7 @@ impl<'a> Feed<'a> {
         packed.then(|| Box::new(Inflate::new()))
     }
 
-    /// Makes the body of a part of an envelope.
+    /// Returns the body of a part of an envelope.
     pub(crate) fn held(body: Bytes, headers: &HeaderMap, connection: &'a ConnectionState) -> Self {
         Self {
             ended: body.is_empty(),
@@ -87,17 +87,17 @@ impl<'a> Feed<'a> {
         }
     }
 
-    /// True if the body is in memory as a whole.
+    /// True if the whole body is in memory.
     pub(crate) fn is_held(&self) -> bool {
         matches!(self.body, Source::Memory(_))
     }
 
-    /// Returns the state of the connection that it comes by.
+    /// Returns the state of the connection.
     pub(crate) fn connection(&self) -> &'a ConnectionState {
         self.connection
     }
 
-    /// Returns the length of the body, if its head says it. The head of a packed body does not.
+    /// Returns the length of the body, if its head says it. That of a packed body is unknown.
     pub(crate) fn length(&self) -> Option<u64> {
         match &self.body {
             _ if self.packed.is_some() => None,
@@ -106,35 +106,35 @@ impl<'a> Feed<'a> {
         }
     }
 
-    /// True once all of it was read.
+    /// True once the whole body was read.
     pub(crate) fn has_ended(&self) -> bool {
         self.ended && self.packed.is_none()
     }
 
-    /// Notes if memory is held until the rest is there: then it has to come at a pace, while other
-    /// clients want memory.
+    /// Notes whether memory is held until the body is complete: then it must arrive at a certain
+    /// pace while other clients need memory.
     pub(crate) fn holds(&self, holds: bool) {
         if !self.is_held() {
             self.connection.set_holds(holds);
         }
     }
 
-    /// Says that the next wait is not for the client.
+    /// Notes that the next wait is not for the client.
     pub(crate) fn pause(&self) {
         self.connection.enter(Phase::Busy);
     }
 
     /// Lets other tasks run, and the sockets of other clients be polled, once enough of this body
-    /// was worked on in a row. To be called before each [`Feed::poll_chunk`]. Cancel safe.
+    /// was processed in a row. Call this before each [`Feed::poll_chunk`]. Cancel safe.
     pub(crate) async fn take_turns(&mut self) {
         if self.worked >= TURN_BYTES {
             self.worked = 0;
-            // A task that only wakes itself runs again before any socket is polled.
+            // A task that wakes itself would run again before any socket is polled.
             tokio::task::yield_now().await;
         }
     }
 
-    /// Returns the next bytes, unpacked, never an empty chunk; `None` at the end.
+    /// Returns the next unpacked bytes, never an empty chunk; `None` at the end.
     pub(crate) fn poll_chunk(
         &mut self,
         cx: &mut Context<'_>,
@@ -195,7 +195,7 @@ impl<'a> Feed<'a> {
                     self.ended = true;
                     return Poll::Ready(Ok(None));
                 }
-                // Trailers are read and not looked at.
+                // Trailers are ignored.
                 Some(Ok(frame)) => match frame.into_data() {
                     Ok(data) if !data.is_empty() => {
                         self.ended = body.is_end_stream();
@@ -213,16 +213,16 @@ impl<'a> Feed<'a> {
         }
     }
 
-    /// As [`Feed::poll_chunk`]. Cancel safe.
+    /// Returns the next bytes, as [`Feed::poll_chunk`] does. Cancel safe.
     pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, Refusal> {
         self.take_turns().await;
         std::future::poll_fn(|cx| self.poll_chunk(cx)).await
     }
 
-    /// Reads and forgets the rest of a refused body, within limits. False if the connection is of
-    /// no more use.
+    /// Reads and discards the rest of a refused body, within limits. Returns false if the
+    /// connection cannot be used any more.
     pub(crate) async fn drain(&mut self) -> bool {
-        // Nobody wants to know what is in it.
+        // The content does not matter.
         self.packed = None;
         if self.ended {
             return true;
@@ -239,7 +239,7 @@ impl<'a> Feed<'a> {
                 }
             }
         };
-        // Too slow is as good as too long.
+        // Too slow is treated like too long.
         drop(tokio::time::timeout(DRAIN_TIMEOUT, rest).await);
         self.connection.enter(Phase::Busy);
         self.ended

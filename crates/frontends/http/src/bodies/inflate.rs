@@ -1,5 +1,5 @@
-//! Bodies that come packed by gzip: unpacked in pieces, so that a few bytes which stand for many
-//! never take more memory than one piece.
+//! Unpacks bodies in gzip, in pieces, so that a small body that unpacks to a large one never takes
+//! more memory than one piece.
 
 use std::io::{self, BufRead, Read};
 
@@ -32,17 +32,17 @@ pub(super) struct Inflate {
 pub(super) enum Piece {
     /// Bytes, at least one.
     Bytes(Bytes),
-    /// All that has come is unpacked.
+    /// All bytes that have arrived are unpacked.
     Wants,
     /// The end.
     End,
 }
 
-/// Packed bytes that have come and are not unpacked yet.
+/// Packed bytes that have arrived and are not unpacked yet.
 #[derive(Debug, Default)]
 struct Arrived {
     chunk: Bytes,
-    /// Nothing comes behind it.
+    /// True if nothing follows.
     last: bool,
 }
 
@@ -74,7 +74,7 @@ impl Inflate {
         }
     }
 
-    /// Takes the next chunk, once all of the one before it is unpacked; `None` at the end.
+    /// Adds the next chunk, once the one before is unpacked; `None` at the end.
     pub(super) fn give(&mut self, chunk: Option<Bytes>) {
         let arrived = self.decoder.get_mut();
         arrived.last = chunk.is_none();
@@ -84,7 +84,7 @@ impl Inflate {
     /// Unpacks the next piece.
     ///
     /// # Errors
-    /// 400 for what is no gzip, is damaged or ends too early.
+    /// 400 for a body that is not gzip, is damaged or ends too early.
     pub(super) fn piece(&mut self) -> Result<Piece, Refusal> {
         let mut piece = vec![0; PIECE_BYTES];
         match self.decoder.read(&mut piece) {

@@ -5,14 +5,14 @@ use http::{HeaderMap, StatusCode};
 
 use crate::answers::Refusal;
 
-/// The kinds of body that rows come in.
+/// The kinds of bodies that contain rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BodyKind {
     /// An object or an array.
     Json,
-    /// One object a line.
+    /// One object in each line.
     Ndjson,
-    /// With a header line.
+    /// Lines of fields after a header line.
     Csv,
 }
 
@@ -22,13 +22,14 @@ const ACCEPTED: &str =
 /// The content type of a page's form, and of `curl -d`.
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// Returns the kind, from `Content-Type`. None given, as in the parts of an envelope, means JSON.
+/// Returns the kind, from `Content-Type`. Without one, as in parts of an envelope, the kind is
+/// JSON.
 pub(crate) fn of(headers: &HeaderMap) -> Result<BodyKind, Refusal> {
     check_encoding(headers)?;
     let Some(value) = headers.get(CONTENT_TYPE) else {
         return Ok(BodyKind::Json);
     };
-    // The common case first, without any look at parameters.
+    // The common case first, without parsing parameters.
     if value.as_bytes() == b"application/json" {
         return Ok(BodyKind::Json);
     }
@@ -49,10 +50,10 @@ pub(crate) fn of(headers: &HeaderMap) -> Result<BodyKind, Refusal> {
     }
 }
 
-/// The encodings that the reader of a body unpacks.
+/// The encodings that can be unpacked.
 const ENCODINGS: [&[u8]; 3] = [b"identity", b"gzip", b"x-gzip"];
 
-/// Refuses a body that is packed in a way that is not known, or in several.
+/// Refuses a body with an unknown encoding, or with several.
 ///
 /// # Errors
 /// 415 for such a body.
@@ -72,8 +73,7 @@ pub fn check_encoding(headers: &HeaderMap) -> Result<(), Refusal> {
     }
 }
 
-/// Refuses a body that is coded for its way in another form than in chunks (RFC 9112, 6.1): nobody
-/// takes that off.
+/// Refuses a body with another transfer coding than chunks (RFC 9112, 6.1), which is not supported.
 pub(crate) fn check_coding(headers: &HeaderMap) -> Result<(), Refusal> {
     let mut named = headers.get_all(TRANSFER_ENCODING).iter();
     let is_chunked = |v: &http::HeaderValue| v.as_bytes().eq_ignore_ascii_case(b"chunked");
@@ -101,7 +101,7 @@ pub(crate) fn missing() -> Refusal {
     ))
 }
 
-/// Only JSON, for requests that take nothing else.
+/// Checks that the body is JSON, for requests that accept nothing else.
 ///
 /// # Errors
 /// 415 for anything else.

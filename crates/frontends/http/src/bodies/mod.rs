@@ -1,5 +1,4 @@
-//! Reading a body, chunk by chunk or as a whole, with its limits and its charge to the memory
-//! budget.
+//! Reads bodies, by chunks or as a whole, with their limits and their charge to the memory budget.
 
 pub(crate) mod charge;
 mod feed;

@@ -1,4 +1,4 @@
-//! Reading a body, or one row of it, as a whole.
+//! Reads a body, or one row of it, as a whole.
 
 use bytes::{Bytes, BytesMut};
 use windrow_core::{Budget, Fault, Permit};
@@ -19,7 +19,7 @@ impl Limit {
     /// Checks a length.
     ///
     /// # Errors
-    /// 413 past the limit.
+    /// 413 beyond the limit.
     pub fn check(&self, bytes: u64) -> Result<(), Refusal> {
         if bytes <= self.bytes as u64 {
             return Ok(());
@@ -32,33 +32,32 @@ impl Limit {
     }
 }
 
-/// Bytes and the memory they are charged with.
+/// Bytes, and the memory that they are charged with.
 #[derive(Debug)]
 pub struct Whole {
     /// The bytes that were read.
     pub bytes: Bytes,
-    /// The memory that it takes; empty if it lies in the connection's own buffer.
+    /// The memory of the bytes; empty if they are in the connection's own buffer.
     pub permit: Permit,
 }
 
 impl Feed<'_> {
-    /// Reads the whole body. One that is announced to be too long is refused before any of it is
-    /// asked for.
+    /// Reads the whole body. A body that is announced to be too long is refused before the client
+    /// is asked for it.
     ///
     /// # Errors
-    /// 413 past the limit, 429 if the budget has no room, and those of a body that does not come
-    /// or is no HTTP.
+    /// 413 beyond the limit, 429 if the budget is full, and those of an incomplete or invalid body.
     pub async fn all(&mut self, limit: Limit, budget: &Budget) -> Result<Whole, Refusal> {
         limit.check(self.length().unwrap_or(0))?;
         let first = self.chunk().await?.unwrap_or_default();
         self.rest(first, limit, budget).await
     }
 
-    /// Reads all that is left behind `first`. A body of one chunk is neither copied nor charged: it
-    /// lies in the connection's own buffer.
+    /// Reads everything after `first`. A body of one chunk is neither copied nor charged, because
+    /// it is in the connection's own buffer.
     ///
     /// # Errors
-    /// 413 past the limit, 429 if the budget has no room, and those of [`Feed::chunk`].
+    /// 413 beyond the limit, 429 if the budget is full, and those of [`Feed::chunk`].
     pub(crate) async fn rest(
         &mut self,
         first: Bytes,
@@ -87,7 +86,7 @@ impl Feed<'_> {
         budget: &Budget,
     ) -> Result<Whole, Refusal> {
         let mut charge = Charge::new(budget.clone());
-        // What is announced costs nobody anything until it comes.
+        // An announced length costs nothing until the bytes arrive.
         let announced = self.length().and_then(|n| usize::try_from(n).ok());
         let whole = announced.map_or(usize::MAX, |rest| first.len().saturating_add(rest));
         if announced.is_some() && whole > budget.total() {

@@ -1,7 +1,7 @@
-//! A body of many rows, each of which stands alone: read, handed to the lane or to the spool in
-//! portions, and settled, all at once and all bounded. While that works on some portions the next
-//! ones are read; when it is behind, or the memory budget is full, the socket is read more slowly
-//! and the client feels it.
+//! A body of many independent rows. The pump reads rows, submits them in portions to the lane or
+//! the spool, and collects their outcomes, all at the same time and with limited memory. If the
+//! lane falls behind, or the memory budget is full, the pump reads the socket more slowly, which
+//! slows down the client.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -25,23 +25,22 @@ use crate::request::{RequestContext, Turn};
 use crate::rows::object::RowError;
 use crate::rows::{RowReceiver, RowStream};
 
-/// The most rows handed over at once.
+/// The most rows submitted together.
 const PORTION_ROWS: usize = 1000;
-/// Bytes after which rows are handed over.
+/// The bytes after which rows are submitted.
 const PORTION_BYTES: usize = 256 << 10;
 /// The most portions under way.
 const MAX_PORTIONS: usize = 4;
-/// The memory that is taken before rows are read: a portion, and some for the row that fills it.
+/// The memory that is taken before rows are read: a portion, and some for the row that exceeds it.
 const RESERVED_BYTES: usize = PORTION_BYTES + (64 << 10);
-/// A row that has begun is free of charge up to here: so much lies in a connection's buffers
-/// anyway.
+/// The bytes of an incomplete row that are not charged, because they fit into a connection's
+/// buffers.
 const FREE_CARRY_BYTES: usize = 32 << 10;
-/// Bodies known to be this short get 429 if the budget is full; longer ones wait for it.
+/// The length up to which bodies of known length get 429 if the budget is full; longer ones wait.
 const SHORT_BODY_BYTES: u64 = 256 << 10;
 
-/// Reads the whole body. A row that cannot be read has its error in its place, and those behind it
-/// are read on. What came before an error of the body itself stays: the answer has the results so
-/// far and the error.
+/// Reads the whole body. An unreadable row gets its error in its place, and later rows are read.
+/// After an error of the body itself, the answer contains the results so far and the error.
 pub(crate) async fn run(
     request: &RequestContext<'_>,
     ack: Ack,
@@ -51,7 +50,7 @@ pub(crate) async fn run(
     feed: &mut Feed<'_>,
 ) -> Result<Answer, Refusal> {
     let budget = request.app.budget().clone();
-    // A body that is held already holds memory, so it must not wait for more without end.
+    // An envelope's body already holds memory, so it must not wait for more without a limit.
     let short = feed.is_held() || feed.length().is_some_and(|n| n <= SHORT_BODY_BYTES);
     let mut pump = Pump {
         request,
@@ -80,11 +79,12 @@ pub(crate) async fn run(
         early = pump.end().await.err();
     }
     if early.is_none() && pump.turn.is_none() && ack == Ack::Spool {
-        // A body without rows: nothing was taken, and the answer has its place all the same.
+        // A body without rows: nothing was submitted, but the answer has a place in the spool
+        // nevertheless.
         request.turn(ack, false).await?.remember();
     }
     let status = match &early {
-        // Nothing was handed over: the same answer as for any other request that is refused.
+        // Nothing was submitted: answer like any other refused request.
         Some(refusal) if !pump.handed_over => return Err(refusal.clone()),
         Some(refusal) => refusal.status(),
         None if pump.ledger.errors() == 0 => ack.status(),
@@ -98,26 +98,26 @@ pub(crate) async fn run(
 struct Pump<'p, 'f> {
     request: &'p RequestContext<'p>,
     ack: Ack,
-    /// Taken with the first portion, and held until all of them are settled.
+    /// Taken with the first portion, and held until all portions are answered.
     turn: Option<Turn<'p>>,
     feed: &'p mut Feed<'f>,
     rows: RowStream<'p>,
     portion: Portion,
     under_way: VecDeque<Sent>,
     ledger: Ledger,
-    /// Memory of the row that has begun.
+    /// The memory of the incomplete row.
     carry: Charge,
     carried: usize,
-    /// True if the pump waits for a full budget.
+    /// True if the pump waits while the budget is full.
     patient: bool,
-    /// True once a row was handed over.
+    /// True once a row was submitted.
     handed_over: bool,
-    /// The first row that could not be read.
+    /// The first unreadable row.
     unread: Option<Refusal>,
     budget: Budget,
 }
 
-/// Rows that cannot be read, each with the number of those before it in its portion that can.
+/// Unreadable rows, each with the number of readable rows before it in its portion.
 type Unread = Vec<(usize, RowError)>;
 
 /// A portion under way.
@@ -128,7 +128,7 @@ struct Sent {
     room: Option<Box<ExpectedAnswers>>,
 }
 
-/// The outcomes of the rows of a portion that can be read.
+/// The outcomes of a portion's readable rows.
 enum Awaited {
     Lane(Receipt),
     /// The outcomes are known already.
@@ -144,7 +144,7 @@ impl Sent {
     }
 }
 
-/// Rows that were read and not handed over yet.
+/// Rows that were read and not submitted yet.
 #[derive(Default)]
 struct Portion {
     units: Vec<Unit>,
@@ -175,7 +175,7 @@ impl RowReceiver for Portion {
 enum Event {
     Chunk(Option<Bytes>),
     Settled(Outcomes, Box<Sent>),
-    /// Nothing has come at this moment, and the lane has room for what was read.
+    /// No bytes are available at this moment, and the lane can accept the rows read so far.
     Paused,
 }
 
@@ -186,8 +186,8 @@ impl Portion {
 }
 
 /// Lets the lane send its next batch before more is read. A client that has just been answered runs
-/// before the lane does, and to read a portion takes about as long as a database needs for one: the
-/// database would be idle in the meantime.
+/// before the lane does, and reading a portion takes about as long as the database needs for one:
+/// meanwhile the database would be idle.
 async fn let_next_batch_leave() {
     tokio::task::yield_now().await;
 }
@@ -210,8 +210,8 @@ impl Pump<'_, '_> {
         Ok(self.rows.finish(&mut self.portion)?)
     }
 
-    /// Waits for whatever comes first. A sender that pauses has its rows sent on: nothing is held
-    /// back to collect.
+    /// Waits for the next event. If the sender pauses, its rows are submitted: none are held back
+    /// to collect more.
     async fn next(&mut self) -> Result<Event, Refusal> {
         if self.portion.is_empty() {
             self.portion.permit = None;
@@ -248,7 +248,7 @@ impl Pump<'_, '_> {
         self.charge_carry()
     }
 
-    /// Memory first, rows then.
+    /// Reserves memory before rows are read.
     async fn reserve(&mut self) -> Result<(), Refusal> {
         if self.portion.permit.is_none() {
             let wanted = RESERVED_BYTES.min(self.budget.total() / 2);
@@ -258,15 +258,15 @@ impl Pump<'_, '_> {
                 self.budget.try_take(wanted)?
             };
             self.portion.permit = Some(permit);
-            // What has begun is not broken off for want of memory.
+            // A body that has begun is not ended for lack of memory.
             self.patient = true;
         }
         Ok(())
     }
 
-    /// Waits for memory: without end where this body holds none, for a while where it does, because
-    /// bodies that hold some and wait for more could be waiting for each other. (What the lane
-    /// holds of this body comes back by itself.)
+    /// Waits for memory: without a limit if this body holds none, for a while if it does, because
+    /// bodies that hold memory and wait for more could be waiting for each other. (What the lane
+    /// holds for this body is returned by itself.)
     async fn take(&self, bytes: usize) -> Result<Permit, Fault> {
         if self.carried == 0 && !self.ledger.holds_memory() && !self.feed.is_held() {
             return self.budget.take(bytes).await;
@@ -288,7 +288,7 @@ impl Pump<'_, '_> {
         Ok(())
     }
 
-    /// Hands the portion over, once one of those before it is settled.
+    /// Submits the portion. If too many are under way, waits until one of them is answered.
     async fn hand_over(&mut self) -> Result<(), Refusal> {
         self.feed.pause();
         let was_full = self.under_way.len() >= MAX_PORTIONS;
@@ -325,8 +325,9 @@ impl Pump<'_, '_> {
         Ok(())
     }
 
-    /// Room for the answers to a portion. Nobody holds some of it and waits for more: where there
-    /// is none at once, those under way are settled first, which are counted with the results then.
+    /// Takes memory for the answers to a portion. No body holds some of it and waits for more: if
+    /// there is none at once, the portions under way are answered first, and then counted with the
+    /// results.
     async fn room_for(
         &mut self,
         portion: &mut Portion,
@@ -365,9 +366,9 @@ impl Pump<'_, '_> {
         Ok(Awaited::Lane(receipt))
     }
 
-    /// Memory for exactly what was read. A row may take more than was reserved; who then waits for
-    /// the difference must not hold on to the rest, or bodies could wait for each other for
-    /// ever.
+    /// Returns memory for exactly what was read. A row may need more than was reserved. A body that
+    /// waits for the difference must not hold the rest, or bodies could wait for each other
+    /// forever.
     async fn cover(&self, mut held: Permit, bytes: usize) -> Result<Permit, Fault> {
         match self.budget.try_take(bytes.saturating_sub(held.bytes())) {
             Ok(more) => {
@@ -392,7 +393,7 @@ impl Pump<'_, '_> {
 
     async fn settle(&mut self, outcomes: Outcomes, sent: Sent) -> Result<(), Refusal> {
         let Sent { unread, room, .. } = sent;
-        // Held until they are charged with all results.
+        // Held until the answers are charged with all results.
         let _room = room.map(|room| room.known(self.budget.answers(), &outcomes));
         let outcomes = match &self.turn {
             Some(turn) => turn.settle(outcomes),
@@ -411,8 +412,7 @@ impl Pump<'_, '_> {
         Ok(self.ledger.charge(wait).await?)
     }
 
-    /// Hands over what is left and waits for all of it. Everything is settled, whatever fails on
-    /// the way.
+    /// Submits the remaining rows and waits for all outcomes, whatever fails.
     async fn finish(&mut self) -> Result<(), Refusal> {
         let mut end = self.hand_over().await;
         self.request.handover.complete();

@@ -1,4 +1,4 @@
-//! A body in pieces of any size to writes.
+//! Converts a body in pieces of any size to writes.
 
 use std::sync::Arc;
 
@@ -11,21 +11,21 @@ use crate::rows::csv::Csv;
 use crate::rows::object::{self, Columns};
 use crate::rows::position::{Position, RowError};
 
-/// Bytes of a line's end that count as a part of its row.
+/// The bytes of a line's end, which count as part of its row.
 const LINE_END: usize = 2;
 
 /// A receiver of writes.
 pub(crate) trait RowReceiver {
-    /// True if no more are wanted for now.
+    /// True if no more writes are wanted for now.
     fn is_full(&self) -> bool;
 
-    /// One more.
+    /// Accepts a write.
     fn take(&mut self, write: Write);
 
-    /// Takes the error of a row that cannot be read, in its place among the others.
+    /// Accepts the error of an unreadable row, in its place among the others.
     ///
     /// # Errors
-    /// The same error, where one such row is the end of the whole body.
+    /// The same error, if one such row ends the whole body.
     fn refuse(&mut self, error: RowError) -> Result<(), RowError>;
 }
 
@@ -34,14 +34,14 @@ pub(crate) trait RowReceiver {
 pub(crate) struct RowStream<'p> {
     format: Format,
     plan: &'p Plan,
-    /// The shape of the row before.
+    /// The shape of the previous row.
     last: Option<Arc<Shape>>,
-    /// The start of a row whose end is not there yet.
+    /// The start of an incomplete row.
     carry: Vec<u8>,
-    /// Where the next row starts.
+    /// The position of the next row.
     position: Position,
     max_row: usize,
-    /// Bytes between the rows so far that make no row, less the bytes of the rows.
+    /// The bytes between rows that belong to no row, minus the bytes of the rows.
     blanks: usize,
 }
 
@@ -78,17 +78,17 @@ impl<'p> RowStream<'p> {
         }
     }
 
-    /// Returns the bytes that are held of a row whose end is not there yet.
+    /// Returns the bytes of an incomplete row.
     pub(crate) fn held(&self) -> usize {
         self.carry.len()
     }
 
-    /// Reads rows until `out` is full or the text is used up, and says how much of it was used.
-    /// What is behind the last whole row is kept and counts as used.
+    /// Reads rows until `out` is full or the text is used up, and returns the bytes used. Text
+    /// after the last complete row is kept and counts as used.
     ///
     /// # Errors
-    /// The first row that cannot be read, where nobody can tell the rows behind it or `out` wants
-    /// none of them. The stream is of no more use then.
+    /// The first unreadable row, if later rows cannot be found or `out` refuses it. The stream
+    /// cannot be used any more then.
     pub(crate) fn push(
         &mut self,
         text: &[u8],
@@ -118,7 +118,7 @@ impl<'p> RowStream<'p> {
     /// Reads the rest at the end of the body.
     ///
     /// # Errors
-    /// A last row that cannot be read or is not complete.
+    /// A last row that is unreadable or incomplete.
     pub(crate) fn finish(&mut self, out: &mut impl RowReceiver) -> Result<(), RowError> {
         let rest = std::mem::take(&mut self.carry);
         let end = self.position.after(&rest);
@@ -156,8 +156,8 @@ impl<'p> RowStream<'p> {
         Err(RowError::new(self.position, fault))
     }
 
-    /// Counts the bytes of a text that make no row against those that do: what a few packed bytes
-    /// unpack to costs work, also if there is no row in it.
+    /// Compares the bytes that belong to no row with those that do: unpacking costs work even if
+    /// there is no row in the text.
     fn check_blanks(&mut self, text: usize, row: usize) -> Result<(), RowError> {
         self.blanks = (self.blanks + (text - row)).saturating_sub(row);
         if self.blanks <= self.max_row {
@@ -166,7 +166,7 @@ impl<'p> RowStream<'p> {
         Err(RowError::new(self.position, too_blank(self.max_row)))
     }
 
-    /// Finds the end of the row that has begun.
+    /// Returns the end of the current row.
     fn cut(&mut self, text: &[u8]) -> Result<Option<usize>, RowError> {
         match &mut self.format {
             Format::Lines => Ok(memchr::memchr(b'\n', text).map(|at| at + 1)),
@@ -198,9 +198,9 @@ impl<'p> RowStream<'p> {
         Ok(())
     }
 
-    /// True if the rows after an unreadable one can be found: each line of NDJSON and each record
-    /// of CSV is a text of its own, an array is one text as a whole. A CSV body whose header cannot
-    /// be read has no rows.
+    /// True if rows after an unreadable one can be found: each line of NDJSON and each record of
+    /// CSV is a text of its own, but an array is one text. A CSV body with an unreadable header has
+    /// no rows.
     fn stands_alone(&self) -> bool {
         match &self.format {
             Format::Lines => true,
@@ -224,7 +224,8 @@ impl<'p> RowStream<'p> {
                     None
                 }
             },
-            // What is missing is missing in this line, and not at the beginning of the next one.
+            // An error about missing text must point into this line, not to the beginning of the
+            // next one.
             Format::Lines => Some(self.object(clean.trim_ascii_end(), start)?),
             Format::Array(_) => Some(self.object(clean, start)?),
         })
@@ -244,8 +245,8 @@ impl<'p> RowStream<'p> {
         Ok(Write::new(shape, values))
     }
 
-    /// Takes off what stands before a row: separators of an array, a byte order mark, blanks.
-    /// Nothing is left of a blank line.
+    /// Removes the text before a row: separators of an array, a byte order mark, blanks. Nothing is
+    /// left of a blank line.
     fn strip<'t>(&self, text: &'t [u8], start: Position) -> &'t [u8] {
         match &self.format {
             Format::Array(_) => {
@@ -266,14 +267,14 @@ impl<'p> RowStream<'p> {
     }
 }
 
-/// Returns the refusal of a body that has little else than blanks.
+/// Returns the refusal of a body that is mostly blank.
 pub(crate) fn too_blank(limit: usize) -> Fault {
     Fault::too_large(format!(
         "the body has {limit} bytes (http.max_row) more of blank lines and spaces between its rows than of rows; send it without them"
     ))
 }
 
-/// Some programs (spreadsheets above all) begin a file with a byte order mark.
+/// Removes the byte order mark with which some programs (especially spreadsheets) begin a file.
 fn strip_mark(text: &[u8], start: Position) -> &[u8] {
     match text.strip_prefix(b"\xef\xbb\xbf") {
         Some(rest) if start == Position::START => rest,
