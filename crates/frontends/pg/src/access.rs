@@ -1,5 +1,5 @@
-//! Admission: roles that are configured, roles that a database is asked for, and clients on this
-//! machine.
+//! Admission of clients: configured roles, roles that a database is asked about, and trusted
+//! clients on this machine.
 
 mod lookup;
 
@@ -16,7 +16,8 @@ use self::lookup::{Lookup, LookupAnswer};
 use crate::cache::Cache;
 use crate::config::{PgConfig, Roles};
 
-/// Of how many roles is kept what the database said last, for times in which it cannot be asked.
+/// The number of roles whose last verifier is kept, for times at which the database cannot be
+/// asked.
 const MAX_ROLES: usize = 10_000;
 
 /// The rules in force.
@@ -24,11 +25,12 @@ pub(crate) struct Access {
     rules: RwLock<Arc<Rules>>,
     lookup: Lookup,
     found: Cache<Box<str>, LookupAnswer>,
-    /// Makes decoys that stay the same while the process lives.
+    /// The key for the verifiers of unknown roles, so that they stay the same while the process
+    /// lives.
     secret: [u8; 32],
 }
 
-/// Rules that were checked.
+/// The checked rules.
 struct Rules {
     users: HashMap<Box<str>, User>,
     auth_query: Option<Arc<str>>,
@@ -41,14 +43,14 @@ struct User {
     credential: Option<Credential>,
 }
 
-/// The proof that a role is asked for.
+/// The proof that is required of a role.
 pub(crate) enum RequiredProof {
-    /// Without a proof.
+    /// No proof.
     Trusted,
     /// With a proof against this verifier.
     Scram {
         verifier: Verifier,
-        /// False: nobody of that name is known, and no proof will do.
+        /// False if the role is unknown, so that no proof is accepted.
         known: bool,
         /// The credential for the server, if the client's own proof does not open the server.
         credential: Option<Credential>,
@@ -56,7 +58,7 @@ pub(crate) enum RequiredProof {
 }
 
 /// Runs the `auth_query` for the role of the first database, as a login does. Returns a sentence
-/// about its answer; `None` if no query is configured.
+/// about the answer; `None` if no query is configured.
 ///
 /// # Errors
 /// The error of the query, of the connection, or of the answer.
@@ -76,10 +78,10 @@ pub async fn try_auth_query(config: &PgConfig) -> Option<Result<String, Fault>> 
 }
 
 impl Access {
-    /// Checks what is configured.
+    /// Checks the configured rules.
     ///
     /// # Errors
-    /// What is wrong, and with which role.
+    /// The defect, and the role.
     pub(crate) fn new(config: &PgConfig) -> Result<Self, String> {
         let roles = Roles {
             users: config.users.clone(),
@@ -94,10 +96,10 @@ impl Access {
         })
     }
 
-    /// Puts other rules in force, for clients that come from now on.
+    /// Replaces the rules for clients that come from now on.
     ///
     /// # Errors
-    /// What is wrong with them; those before stay in force.
+    /// The defect; the earlier rules stay in force.
     pub(crate) fn replace(&self, roles: Roles) -> Result<(), String> {
         let rules = Rules::of(roles)?;
         if rules.trusts() && !self.rules().trusts() {
@@ -111,16 +113,17 @@ impl Access {
         Ok(())
     }
 
-    /// Returns true if a role may use the console. `trusted`: it came in without a proof.
+    /// Returns true if a role may use the console. `trusted`: it was admitted without a proof.
     pub(crate) fn is_admin(&self, role: &str, trusted: bool) -> bool {
         let rules = self.rules();
         rules.admins.contains(role) || (rules.admins.is_empty() && trusted)
     }
 
-    /// Returns the proof that a role is asked for. `local`: over loopback or a UNIX-domain socket.
+    /// Returns the proof that is required of a role. `local`: the client comes over loopback or a
+    /// UNIX-domain socket.
     ///
     /// # Errors
-    /// The role is refused, or the database that knows cannot be asked.
+    /// The role is refused, or the database that knows it cannot be asked.
     pub(crate) async fn way(&self, role: &str, local: bool) -> Result<RequiredProof, Fault> {
         let rules = self.rules();
         if rules.trusts() {
@@ -170,7 +173,7 @@ impl Access {
         }
     }
 
-    /// Returns what the console shows: the number of configured users, the auth_query, the roles
+    /// Returns the console's summary: the number of configured users, the auth_query, and the roles
     /// that may use the console.
     pub(crate) fn summary(&self) -> (usize, String, String) {
         let rules = self.rules();
@@ -180,7 +183,7 @@ impl Access {
         (rules.users.len(), query.to_owned(), admins.join(", "))
     }
 
-    /// Closes the connection of the auth_query where it has not been used for a while.
+    /// Closes the connection of the auth_query if it has not been used for a while.
     pub(crate) async fn sweep(&self) {
         self.lookup.sweep().await;
     }
@@ -224,7 +227,7 @@ fn not_local(role: &str) -> Fault {
     Fault::new(FaultClass::Denied, "28000", text).with_hint(Some(hint))
 }
 
-/// Returns the answer to a wrong password and to an unknown role, which a client cannot tell apart.
+/// Returns the fault of a wrong password and of an unknown role, which a client cannot distinguish.
 pub(crate) fn denied(role: &str) -> Fault {
     let text = format!("password authentication failed for user \"{role}\"");
     Fault::new(FaultClass::Denied, "28P01", text)

@@ -9,8 +9,8 @@ use windrow_pgwire::target::Credential;
 pub(crate) struct Admission {
     /// The credential for the server.
     pub(crate) credential: Credential,
-    /// The verifier that the client has proven itself against; `None`: no proof was asked for.
+    /// The verifier by which the client has proven its password; `None` if no proof was required.
     pub(crate) verifier: Option<Verifier>,
-    /// Cancelled once it is good no more, or Windrow stops.
+    /// Cancelled once the login is revoked, or Windrow stops.
     pub(crate) revoked: CancellationToken,
 }

@@ -1,4 +1,4 @@
-//! A client that was let in: what its session begins with.
+//! An admitted client, and the start state of its session.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::client::{Identity, Settings};
 use crate::own::Own;
 use crate::session_info::SessionInfo;
 
-/// A client whose login was accepted, with all that its session begins with.
+/// An admitted client, and the start state of its session.
 #[derive(Debug)]
 pub(crate) struct AdmittedClient {
     /// The client's connection.
@@ -20,15 +20,16 @@ pub(crate) struct AdmittedClient {
     pub(crate) received: BytesMut,
     /// The role and the database.
     pub(crate) identity: Identity,
-    /// Under which settings it starts.
+    /// The settings at the start.
     pub(crate) settings: Settings,
-    /// The name that the client gives itself.
+    /// The client's `application_name`.
     pub(crate) application_name: Name,
     /// The credential for the server.
     pub(crate) credential: Credential,
     /// Windrow's own settings at the start.
     pub(crate) own: Own,
-    /// True if `standard_conforming_strings` was reported as on, which decides how literals read.
+    /// True if `standard_conforming_strings` was reported as on, which decides how literals are
+    /// read.
     pub(crate) standard_strings: bool,
     /// True if `client_encoding` was reported as UTF8.
     pub(crate) utf8: bool,

@@ -1,9 +1,9 @@
-//! The reasons why a transaction goes to a server connection that belong to no table, with what
-//! would have it joined.
+//! The reasons, other than those of tables, why a transaction needs a server connection, with
+//! advice for the operator.
 
 use windrow_core::Doubt;
 
-/// The settings by which a change in a transaction is joined, with the price.
+/// The advice to use settings by which changes in a transaction are joined, with their cost.
 const CHANGE: &str = "SET windrow.transactions = 'late' for the session, role or database, if it gives the primary key and errors may come with COMMIT; or autocommit, only if the transaction is this one statement: SQLAlchemy isolation_level='AUTOCOMMIT', Django without ATOMIC_REQUESTS, GORM SkipDefaultTransaction, TypeORM transaction: false, MikroORM implicitTransactions: false, ActiveRecord update_all and delete; each statement is final then, and a rollback takes nothing back";
 
 pub(crate) const UPDATE: Doubt = Doubt {
@@ -79,7 +79,7 @@ pub(crate) const OTHER: Doubt = Doubt {
     advice: "the statement has a line here, or its table a reason in GET /v1/lanes and in windrow doctor",
 };
 
-/// All reasons that do not belong to a table.
+/// All reasons other than those of tables.
 const ALL: [&Doubt; 18] = [
     &UPDATE,
     &DELETE,

@@ -1,5 +1,5 @@
-//! Statements that were not joined, or that may have left something behind: why, and what can be
-//! done about it.
+//! Statements that were not joined, or that may have left something behind on their connection:
+//! reasons and advice.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,10 +10,10 @@ use windrow_core::{Apart, Name};
 use crate::block_doubts::advice;
 use crate::metrics::PgMetrics;
 
-/// Objects that are counted separately.
+/// The most objects that are counted separately.
 const MAX_OBJECTS: usize = 1_000;
 
-/// Counts them.
+/// Counts statements that were not joined.
 #[derive(Debug)]
 pub(crate) struct Bypass {
     counts: Mutex<Counts>,
@@ -47,7 +47,7 @@ impl Bypass {
         }
     }
 
-    /// Counts one by its reason.
+    /// Counts a statement by its reason.
     pub(crate) fn count(&self, reason: &'static str) {
         let mut counts = self.lock();
         let counter = counts
@@ -57,12 +57,12 @@ impl Bypass {
         counter.inc();
     }
 
-    /// Notes what stood in the way of one.
+    /// Counts a statement, with the object that prevented joining.
     pub(crate) fn note(&self, database: &Name, apart: &Apart) {
         self.add(database, apart, 1);
     }
 
-    /// Notes what stands in the way, before any statement is counted.
+    /// Notes a reason before any statement is counted for it.
     pub(crate) fn learn(&self, database: &Name, apart: &Apart) {
         self.add(database, apart, 0);
     }
@@ -83,7 +83,7 @@ impl Bypass {
         }
     }
 
-    /// All counts: those of objects, and of each reason what belongs to none.
+    /// Returns all counts: those with an object, and for each reason those without.
     pub(crate) fn lines(&self) -> Vec<BypassLine> {
         let counts = self.lock();
         let objects = counts.objects.iter();
@@ -120,7 +120,7 @@ impl Bypass {
 
     fn lock(&self) -> MutexGuard<'_, Counts> {
         let lock = self.counts.lock();
-        // Each change is one insertion: whole at any moment.
+        // Each change is a single insertion, so a panic leaves the map consistent.
         lock.unwrap_or_else(PoisonError::into_inner)
     }
 }

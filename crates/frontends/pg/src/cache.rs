@@ -1,5 +1,5 @@
-//! Answers that cost a round trip, kept for a while; who asks for the same at the same time waits
-//! for one answer.
+//! Answers that cost a round trip, kept for a while. Tasks that ask the same question at the same
+//! time share one answer.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -9,14 +9,14 @@ use std::time::Duration;
 use tokio::time::Instant;
 use windrow_core::{Fault, FaultClass};
 
-/// The time for which a failure is returned without asking again. All that wait for the answer get
-/// it at once.
+/// The time for which a failure is returned without asking again. All tasks that wait for the
+/// answer get it at once.
 const MAX_FAILURE_AGE: Duration = Duration::from_secs(1);
 
-/// The time for which an answer is used while there is no newer one.
+/// The time for which an answer may be used if there is no newer one.
 const MAX_OLD_AGE: Duration = Duration::from_secs(600);
 
-/// Answers by what was asked.
+/// Answers by question.
 #[derive(Debug)]
 pub(crate) struct Cache<K, V> {
     entries: Mutex<HashMap<K, Entry<V>>>,
@@ -44,8 +44,8 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
         }
     }
 
-    /// Returns the kept answer, or a new one. While the database cannot be reached, an older answer
-    /// is good enough. `ask` gets true if there is one. Cancel safe.
+    /// Returns the kept answer, or a new one. While the database cannot be reached, returns an
+    /// older answer. `ask` gets true if there is one. Cancel safe.
     ///
     /// # Errors
     /// That of `ask`, which other tasks get for a moment too.
@@ -74,10 +74,10 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
         }
     }
 
-    /// Notes an answer that was come by in another way, where the question was asked before.
+    /// Replaces a kept answer by one that was found in another way.
     pub(crate) fn learn(&self, key: &K, value: V) {
         let entry = self.entries().get(key).cloned();
-        // One that is being asked for at this moment will be as new.
+        // An answer that is being fetched will be as new.
         if let Some(entry) = entry
             && let Ok(mut known) = entry.try_lock()
         {
@@ -86,7 +86,7 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
         }
     }
 
-    /// Forgets all.
+    /// Removes all answers.
     pub(crate) fn clear(&self) {
         self.entries().clear();
     }
@@ -105,7 +105,8 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
             });
         }
         if entries.len() >= self.most {
-            // All are new: any one goes. A task that waits for it has a handle of its own.
+            // All are new, so any one is removed. Tasks that wait for it hold a reference of their
+            // own.
             let any = entries.keys().next().cloned();
             any.map(|key| entries.remove(&key));
         }
@@ -118,13 +119,13 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
     }
 
     fn entries(&self) -> MutexGuard<'_, HashMap<K, Entry<V>>> {
-        // Each change is one insertion or removal: whole at any moment.
+        // Each change is a single insertion or removal, so a panic leaves the map consistent.
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<V: Clone> Known<V> {
-    /// Returns the answer for a task that has come at that time, without asking.
+    /// Returns the answer for a task that began to ask at this time, if no new one is needed.
     fn fresh(&self, keep: Duration, came: Instant) -> Option<Result<V, Fault>> {
         if let Some((at, fault)) = &self.failure
             && at.elapsed() < MAX_FAILURE_AGE

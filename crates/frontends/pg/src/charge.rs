@@ -1,4 +1,4 @@
-//! Memory for long messages, taken when they begin to come.
+//! Memory for long messages, taken while they arrive.
 
 #[cfg(test)]
 mod model;
@@ -11,39 +11,40 @@ use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep};
 use windrow_core::{AnswerRoom, Budget, Fault, FaultClass, Permit};
 
-/// Bytes of a message that are read before memory is taken for it. Shorter messages are counted
+/// The bytes of a message that are read before memory is taken for it. Shorter messages are counted
 /// once they wait in a lane.
 pub(crate) const FREE_BYTES: usize = 16 * 1024;
 
-/// The time for which a task waits while no task gets any memory, and for which a message that
-/// others wait for may stand still.
+/// The time for which a task waits while no task gets any memory, and for which a message may make
+/// no progress while others wait for its memory.
 const STALL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Bytes that have to come in that time.
+/// The bytes that must arrive in that time.
 const STALL_BYTES: usize = 64 * 1024;
 
-/// The time for which answers may stand still in memory that others wait for, and the interval of
-/// the checks. Short, because others wait as long: a client that reads at all takes something in
-/// that time.
+/// The time for which a client may not read its answers while others wait for their memory, and the
+/// interval of the checks. Short, because the others wait as long: a client that reads at all reads
+/// something in that time.
 const UNREAD_TIMEOUT: Duration = Duration::from_secs(2);
 const UNREAD_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// The number of times that a message may be in memory at once: in the inbox, and in the buffer to
-/// the server.
+/// The number of copies of a relayed message in memory: in the inbox, and in the buffer to the
+/// server.
 const RELAYED: usize = 2;
 
-/// The same where it is joined: the text, its values, and both once more in the batch that is sent.
+/// The number of copies of a joined message in memory: the text, its values, and both again in the
+/// batch that is sent.
 const JOINED: usize = 4;
 
-/// The part of the memory budget that long messages may hold while they come. It is half of the
-/// budget, so that slow clients with long messages never keep out clients with short ones. A task
-/// that holds a part of it waits for the budget itself, and no task that holds budget waits for
-/// this: so no tasks wait in a circle.
+/// The part of the memory budget that long messages may hold while they arrive. It is half of the
+/// budget, so that slow clients with long messages never block clients with short ones. A task that
+/// holds a part of it may wait for the budget itself, but no task that holds budget waits for this
+/// part, so no tasks wait in a circle.
 #[derive(Debug)]
 pub(crate) struct LongMessages {
     half: usize,
     share: Budget,
-    /// The number of times that a task got the memory that it waited for.
+    /// The number of times that a waiting task got memory.
     granted: AtomicU64,
 }
 
@@ -52,18 +53,18 @@ impl LongMessages {
         let half = budget.total() / 2;
         Self {
             half,
-            // Of a budget three quarters can be waited for.
+            // Three quarters of a budget can be waited for.
             share: Budget::new(half + half / 2 + 2),
             granted: AtomicU64::new(0),
         }
     }
 
-    /// Memory for a message that ends at `until` in the inbox, of which `here` bytes are there: for
-    /// all that it becomes, not for its bytes alone. Cancel safe.
+    /// Takes memory for a message that ends at `until` in the inbox, of which `here` bytes have
+    /// arrived: for all of its copies, not only for its bytes. Cancel safe.
     ///
     /// # Errors
-    /// [`FaultClass::TooLarge`] for more than a quarter of the budget, [`FaultClass::Overloaded`]
-    /// where nobody gets any for 10 seconds.
+    /// [`FaultClass::TooLarge`] for more than a quarter of the budget; [`FaultClass::Overloaded`]
+    /// if no task gets any memory for 10 seconds.
     pub(crate) async fn take(
         &self,
         budget: &Budget,
@@ -89,9 +90,9 @@ impl LongMessages {
         })
     }
 
-    /// More memory for what is charged already, at once and for all up to `until`. False: there is
-    /// none, and what is held stays. It is not waited for: nobody holds some memory and waits
-    /// for more.
+    /// Takes more memory for a charged message, for everything up to `until`. Returns false if
+    /// there is none; what is held stays. Does not wait, because no task may hold memory while it
+    /// waits for more.
     pub(crate) fn grow(
         &self,
         charge: &mut Charge,
@@ -111,12 +112,12 @@ impl LongMessages {
         true
     }
 
-    /// Returns the memory of a message that ends at `until`, with all that it becomes.
+    /// Returns the memory of a message that ends at `until`, with all of its copies.
     fn wanted(&self, until: usize) -> usize {
         until.saturating_mul(JOINED).min(self.half)
     }
 
-    /// Waits for its turn as long as other tasks get memory from time to time.
+    /// Waits in order, as long as other tasks get memory from time to time.
     async fn in_turn(&self, budget: &Budget, bytes: usize) -> Result<(Permit, Permit), Fault> {
         let mut both = pin!(async {
             let share = self.share.take(bytes).await?;
@@ -144,14 +145,14 @@ fn full(budget: &Budget) -> Fault {
     Fault::new(FaultClass::Overloaded, "53200", message)
 }
 
-/// Memory that is held for a long message while it comes.
+/// Memory held for a long message while it arrives.
 #[derive(Debug)]
 pub(crate) struct Charge {
     share: Permit,
     permit: Permit,
-    /// Where in the inbox the message ends.
+    /// The end of the message in the inbox.
     until: usize,
-    /// Bytes of the inbox when the time began.
+    /// The bytes in the inbox when the current period began.
     seen: usize,
     time: Pin<Box<Sleep>>,
 }
@@ -161,15 +162,16 @@ impl Charge {
         self.until
     }
 
-    /// Bytes have left the inbox. True where the message has.
+    /// Notes that bytes have left the inbox. Returns true if the whole message has.
     pub(crate) fn take(&mut self, bytes: usize) -> bool {
         self.seen = self.seen.saturating_sub(bytes);
         self.until = self.until.saturating_sub(bytes);
         self.until == 0
     }
 
-    /// Hands over memory for what the message has become and for what is sent of it, where that is
-    /// held or free. It is not waited for: nobody holds some memory and waits for more.
+    /// Returns memory for the statements made from the message, and for what is sent of it, out of
+    /// what is held or free. Does not wait, because no task may hold memory while it waits for
+    /// more.
     pub(crate) fn pay(&mut self, budget: &Budget, bytes: usize) -> Option<Permit> {
         let wanted = bytes * (JOINED / RELAYED);
         let mut paid = self.permit.split(wanted);
@@ -183,8 +185,8 @@ impl Charge {
         Some(paid)
     }
 
-    /// Ready if `here`, the bytes in the inbox, has not grown for a while, and another task waits
-    /// for memory.
+    /// Returns ready if `here`, the bytes in the inbox, has not grown for a while, and another task
+    /// waits for memory.
     pub(crate) fn poll_stalled(
         &mut self,
         budget: &Budget,
@@ -203,11 +205,10 @@ impl Charge {
     }
 }
 
-/// Buffers of a client in which nothing moves: the beginning of a message, answers that are not
-/// taken.
+/// Buffers of a client that make no progress: the beginning of a message, or unread answers.
 #[derive(Debug)]
 pub(crate) struct StillBuffers {
-    /// Bytes that had come and left at the last look.
+    /// The bytes that had arrived and left at the last check.
     seen: u64,
     time: Pin<Box<Sleep>>,
 }
@@ -222,7 +223,7 @@ impl Default for StillBuffers {
 }
 
 impl StillBuffers {
-    /// Ready if nothing has moved for a while, and another task waits for memory.
+    /// Returns ready if nothing has moved for a while, and another task waits for memory.
     pub(crate) fn poll(&mut self, budget: &Budget, now: u64, cx: &mut Context<'_>) -> Poll<()> {
         while self.time.as_mut().poll(cx).is_ready() {
             if self.seen == now && budget.is_waited_for() {
@@ -235,10 +236,10 @@ impl StillBuffers {
     }
 }
 
-/// Answers of a client that does not take them.
+/// Answers that a client does not read.
 #[derive(Debug)]
 pub(crate) struct UnreadAnswers {
-    /// Bytes that had left at the last look, and since when.
+    /// The bytes that had left at the last check, and its time.
     seen: u64,
     since: Instant,
     time: Pin<Box<Sleep>>,
@@ -255,7 +256,8 @@ impl Default for UnreadAnswers {
 }
 
 impl UnreadAnswers {
-    /// Ready where none of it has left for a while, and others want the room that it takes.
+    /// Returns ready if the client has read nothing for a while, and others need the memory of its
+    /// answers.
     pub(crate) fn poll(&mut self, room: &AnswerRoom, sent: u64, cx: &mut Context<'_>) -> Poll<()> {
         while self.time.as_mut().poll(cx).is_ready() {
             let now = Instant::now();
@@ -270,16 +272,16 @@ impl UnreadAnswers {
     }
 }
 
-/// The way in which a client holds up others.
+/// The way in which a client blocks others.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Stalled {
-    /// The client does not take its answers.
+    /// The client does not read its answers.
     Unread,
-    /// A message that it has begun does not come, or nothing moves.
+    /// A message that it has begun does not arrive, or nothing moves.
     Still,
 }
 
-/// Returns the error for a client that holds up others.
+/// Returns the fault of a client that blocks others.
 pub(crate) fn stalled() -> Fault {
     let message = "a message that was begun, or answers that are not taken, made no progress for 10 seconds while others waited for the memory that is held for them";
     Fault::new(FaultClass::Overloaded, "53200", message)

@@ -16,8 +16,8 @@ pub struct Identity {
 /// Session settings that change what statements mean. Two sessions with equal settings may share a
 /// lane.
 ///
-/// `application_name` is no part of it: it changes no meaning, and would give every program a lane
-/// of its own.
+/// `application_name` is not included: it does not change any meaning, and every program would have
+/// a lane of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Settings {
     /// Run-time parameters of the startup packet (`client_encoding`, `TimeZone`, `search_path`,
@@ -27,7 +27,7 @@ pub struct Settings {
     /// result: one for each setting, sorted by the setting's name; SET ROLE and SET SESSION
     /// AUTHORIZATION come first.
     pub set: Arc<[(Name, Name)]>,
-    /// Which state of the role and its settings at the server the session began with.
+    /// The version of the role and its settings at the server with which the session began.
     pub version: u64,
 }
 

@@ -16,48 +16,48 @@ use crate::connection_slots::ConnectionSlots;
 /// The frontend's configuration.
 #[derive(Clone)]
 pub struct PgConfig {
-    /// Where clients connect.
+    /// The address for clients.
     pub listen: SocketAddr,
-    /// A socket that listens at [`PgConfig::listen`] already, opened by a service manager; it is
-    /// used in the place of one of its own.
+    /// A socket that a service manager has opened at [`PgConfig::listen`], used instead of a new
+    /// one.
     pub socket: Option<Arc<TcpListener>>,
-    /// The threads that serve clients. Default: those of the runtime that accepts them.
+    /// The threads that serve clients. Default: those of the runtime that accepts the connections.
     pub threads: Threads,
-    /// A directory for a UNIX-domain socket `.s.PGSQL.<port>` besides.
+    /// The directory of an additional UNIX-domain socket `.s.PGSQL.<port>`.
     pub unix_socket_dir: Option<PathBuf>,
     /// TLS for clients that ask for it.
     pub tls: Option<Arc<rustls::ServerConfig>>,
-    /// Refuse clients that do not use TLS (those on a UNIX-domain socket excepted).
+    /// True if clients must use TLS, except on a UNIX-domain socket.
     pub require_tls: bool,
     /// The databases, by name. The first one is where `auth_query` runs.
     pub databases: Vec<DatabaseConfig>,
-    /// Roles that are admitted. Empty, and no [`PgConfig::auth_query`]: clients over loopback or a
-    /// UNIX-domain socket are trusted, and the server decides if it knows the role.
+    /// Admitted roles. If there are none, and no [`PgConfig::auth_query`], clients over loopback or
+    /// a UNIX-domain socket are trusted, and the server decides if it knows the role.
     pub users: Vec<UserConfig>,
-    /// A query with one parameter, the role's name, that gives the role's name and its verifier,
-    /// as PgBouncer's: for example `SELECT usename, passwd FROM pg_shadow WHERE usename = $1`.
+    /// A query with one parameter, the role's name, that returns the role's name and its verifier,
+    /// as in PgBouncer: for example `SELECT usename, passwd FROM pg_shadow WHERE usename = $1`.
     /// Asked for roles that are not in [`PgConfig::users`].
     pub auth_query: Option<String>,
-    /// Roles that may use the console. Empty: trusted clients, else all of [`PgConfig::users`] that
-    /// are marked.
+    /// Roles that may use the console. If empty: trusted clients, or else those of
+    /// [`PgConfig::users`] that are marked.
     pub admins: Vec<String>,
-    /// The most clients at once; one more is refused with 53300.
+    /// The most clients; one more is refused with 53300.
     pub max_clients: usize,
-    /// The most server connections of each database that has no
-    /// [`DatabaseConfig::connection_slots`]. A session that finds none waits.
+    /// The most server connections of each database without [`DatabaseConfig::connection_slots`]. A
+    /// session that finds none waits.
     pub max_server_connections: usize,
     /// The time for which a session waits for a server connection before it gets 53300.
     pub server_wait: Duration,
-    /// The time for which an unused server connection is kept.
+    /// The time for which an idle server connection is kept.
     pub server_idle: Duration,
-    /// The time in which a client has to log in.
+    /// The time in which a client must log in.
     pub login_timeout: Duration,
-    /// The longest message of a client that is not COPY data, in bytes.
+    /// The longest message of a client other than COPY data, in bytes.
     pub max_message: usize,
-    /// Bytes that one session may hold back until its Sync. Beyond them the session goes on over a
-    /// server connection of its own.
+    /// The bytes that one session may hold back until its Sync. Beyond them the session continues
+    /// on a server connection of its own.
     pub max_pending: usize,
-    /// Join writes (`windrow.join`), unless a session says otherwise.
+    /// True if writes are joined (`windrow.join`), unless a session says otherwise.
     pub join: bool,
     /// The time that opening a server connection may take.
     pub connect_timeout: Duration,
@@ -68,25 +68,25 @@ pub struct PgConfig {
 pub struct DatabaseConfig {
     /// The name that clients use.
     pub name: String,
-    /// Where it is. Its role and password are those of `auth_query`, and of clients that come as
-    /// that role.
+    /// The server. Its role and password are used for `auth_query`, and for clients with that role.
     pub target: Target,
-    /// Join writes in it (`windrow.join`).
+    /// True if writes in it are joined (`windrow.join`).
     pub join: bool,
-    /// The treatment of connections that have run code of which nothing is proven.
+    /// The treatment of connections that have run unproven code.
     pub unproven: UnprovenConfig,
-    /// Functions that the operator answers for, as `schema.name`: they leave nothing behind.
+    /// Functions that the operator trusts, as `schema.name`: they have no lasting effects on a
+    /// connection.
     pub trusted: Arc<Trusted>,
     /// The slots for connections, shared with the database's lanes; `None`:
     /// [`PgConfig::max_server_connections`].
     pub connection_slots: Option<Arc<ConnectionSlots>>,
-    /// True if replicas follow what its lanes write: a write that can be joined is refused, and not
-    /// relayed, while something that passes keeps it out of its lane.
+    /// True if replicas follow the writes of its lanes. Then a write that can be joined is refused,
+    /// instead of relayed, while its lane is temporarily unavailable.
     pub followed: bool,
 }
 
 impl DatabaseConfig {
-    /// A database in which writes are joined.
+    /// Returns a database in which writes are joined.
     pub fn new(name: impl Into<String>, target: Target) -> Self {
         Self {
             name: name.into(),
@@ -100,7 +100,7 @@ impl DatabaseConfig {
     }
 }
 
-/// The treatment of a connection that has run code of which nothing is proven.
+/// The treatment of a connection that has run unproven code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unproven {
     /// The session keeps the connection until it ends. Then the connection is closed.
@@ -111,7 +111,7 @@ pub enum Unproven {
 }
 
 impl Unproven {
-    /// As it is configured.
+    /// Returns the word used in the configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pin => "pin",
@@ -120,15 +120,15 @@ impl Unproven {
     }
 }
 
-/// [`Unproven`] for a database, with exceptions: an object's counts before a role's, and that
-/// before the database's.
+/// [`Unproven`] for a database, with exceptions: an object's has precedence over a role's, and that
+/// over the database's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnprovenConfig {
-    /// For the database.
+    /// The database's treatment.
     pub database: Unproven,
-    /// For sessions of these roles.
+    /// The treatment for sessions of these roles.
     pub roles: BTreeMap<String, Unproven>,
-    /// For what these tables and functions (`schema.name`) run.
+    /// The treatment for code of these tables and functions (`schema.name`).
     pub objects: BTreeMap<String, Unproven>,
 }
 
@@ -145,7 +145,7 @@ impl UnprovenConfig {
     }
 }
 
-/// A role that may come in.
+/// A role that may log in.
 #[derive(Clone, Debug)]
 pub struct UserConfig {
     /// The role.

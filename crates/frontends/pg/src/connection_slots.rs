@@ -1,10 +1,9 @@
-//! Slots for connections to the server of one database: those of lanes and those of sessions
-//! together.
+//! Slots for connections to the server of one database, shared by lanes and sessions.
 //!
-//! A task that needs a connection takes a slot, in the order of asking. Connections that nothing is
-//! under way on are given up if another task waits: a lane opens another one when it has work
-//! again. A session may keep its connection for as long as it likes, so one slot is not for
-//! sessions: without it, sessions that keep theirs would end all joined writes.
+//! A task that needs a connection takes a slot, in the order of asking. If a task waits, idle
+//! connections are closed; a lane opens another one when it has work again. A session may keep its
+//! connection for as long as it likes, so one slot is reserved for lanes: otherwise sessions that
+//! keep theirs would block all joined writes.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,14 +14,14 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 use windrow_core::{Fault, FaultClass, Name};
 
-/// An owner of connections that nothing is under way on.
+/// An owner of idle connections.
 pub trait IdleConnections: Send + Sync {
-    /// Closes those that it has without a slot beyond this many.
+    /// Closes its idle connections without slots beyond this number.
     fn shrink(&self, free: usize) {
         let _ = free;
     }
 
-    /// Lets those go soon that it has slots for.
+    /// Closes its idle connections with slots soon.
     fn rest(&self) {}
 }
 
@@ -32,18 +31,18 @@ pub struct ConnectionSlots {
     most: usize,
     wait: Duration,
     free: Arc<Semaphore>,
-    /// Slots that sessions may have of them.
+    /// The slots that sessions may use.
     free_for_sessions: Arc<Semaphore>,
     most_for_sessions: usize,
-    /// The number of waiting tasks, of sessions that wait for other sessions, and the news of one
-    /// more.
+    /// The number of waiting tasks, the number of sessions that wait for other sessions, and the
+    /// notification of one more.
     waiting: AtomicUsize,
     waiting_for_sessions: AtomicUsize,
     wanted: Notify,
     holders: Mutex<Vec<Weak<dyn IdleConnections>>>,
 }
 
-/// The right to have one connection.
+/// The right to one connection.
 #[derive(Debug)]
 pub struct ConnectionSlot {
     since: Instant,
@@ -60,19 +59,20 @@ impl ConnectionSlot {
         }
     }
 
-    /// For how long it has been taken.
+    /// Returns how long it has been taken.
     pub fn age(&self) -> Duration {
         self.since.elapsed()
     }
 }
 
 impl ConnectionSlots {
-    /// Returns `most` slots. A task that waits for longer than `wait` gets an error.
+    /// Returns `most` slots. A task that waits longer than `wait` gets an error.
     pub fn new(database: impl Into<Name>, most: usize, wait: Duration) -> Arc<Self> {
         Self::with(database.into(), most, most, wait)
     }
 
-    /// `most` at once, of lanes and sessions; one is for lanes, unless there is but one.
+    /// Returns `most` slots for lanes and sessions; one is reserved for lanes, unless there is only
+    /// one.
     pub fn shared(database: impl Into<Name>, most: usize, wait: Duration) -> Arc<Self> {
         Self::with(database.into(), most, most.saturating_sub(1).max(1), wait)
     }
@@ -94,32 +94,32 @@ impl ConnectionSlots {
         })
     }
 
-    /// The most.
+    /// Returns the number of slots.
     pub fn most(&self) -> usize {
         self.most
     }
 
-    /// Registers an owner of connections that may give some up. It is forgotten once it is dropped.
+    /// Registers an owner of connections that may close some. It is removed once it is dropped.
     pub fn register(&self, holder: Weak<dyn IdleConnections>) {
         let mut holders = self.holders();
         holders.retain(|holder| holder.strong_count() > 0);
         holders.push(holder);
     }
 
-    /// A slot for a lane, as soon as there is one, in the order of asking. Cancel safe.
+    /// Takes a slot for a lane, in the order of asking. Cancel safe.
     ///
     /// # Errors
-    /// [`FaultClass::Overloaded`] (53300) where none became free in time.
+    /// [`FaultClass::Overloaded`] (53300) if none became free in time.
     pub async fn take(&self) -> Result<ConnectionSlot, Fault> {
         let permit = timeout(self.wait, self.acquire()).await.ok().flatten();
         let permit = permit.ok_or_else(|| self.occupied_for_so_long(self.most))?;
         Ok(ConnectionSlot::of(permit, None))
     }
 
-    /// The same for a session.
+    /// Takes a slot for a session, in the order of asking. Cancel safe.
     ///
     /// # Errors
-    /// The same.
+    /// As [`ConnectionSlots::take`].
     pub async fn take_for_session(&self) -> Result<ConnectionSlot, Fault> {
         let both = async {
             let of_sessions = self.acquire_for_session().await?;
@@ -131,10 +131,10 @@ impl ConnectionSlots {
         Ok(ConnectionSlot::of(permit, Some(of_sessions)))
     }
 
-    /// As [`ConnectionSlots::take_for_session`], without waiting for others.
+    /// Takes a slot for a session without waiting.
     ///
     /// # Errors
-    /// The same, where none is free now.
+    /// As [`ConnectionSlots::take`], if none is free now.
     pub fn take_for_session_now(&self) -> Result<ConnectionSlot, Fault> {
         let of_sessions = Arc::clone(&self.free_for_sessions).try_acquire_owned();
         let permit = Arc::clone(&self.free).try_acquire_owned();
@@ -153,7 +153,7 @@ impl ConnectionSlots {
         Arc::clone(&self.free).acquire_owned().await.ok()
     }
 
-    /// No lane can help who waits here.
+    /// Waits for a slot that only sessions can free.
     async fn acquire_for_session(&self) -> Option<OwnedSemaphorePermit> {
         if let Ok(permit) = Arc::clone(&self.free_for_sessions).try_acquire_owned() {
             return Some(permit);
@@ -163,8 +163,8 @@ impl ConnectionSlots {
         free.acquire_owned().await.ok()
     }
 
-    /// Has connections without slots closed that are beyond what is free. For who has taken a
-    /// slot, and none of those.
+    /// Closes idle connections without slots that exceed the free slots. Called after taking a slot
+    /// that has no such connection.
     pub fn settle(&self) {
         let free = self.free();
         for holder in self.all() {
@@ -178,7 +178,7 @@ impl ConnectionSlots {
         }
     }
 
-    /// Has all connections closed that nothing is under way on.
+    /// Closes all idle connections.
     pub fn clear(&self) {
         for holder in self.all() {
             holder.shrink(0);
@@ -186,12 +186,12 @@ impl ConnectionSlots {
         }
     }
 
-    /// Returns true while a task waits that a lane can help.
+    /// Returns true while a task waits for a slot that a lane can free.
     pub fn is_wanted(&self) -> bool {
         self.waiting.load(Ordering::SeqCst) > 0
     }
 
-    /// Returns true while a task waits that a session can help.
+    /// Returns true while a task waits for a slot that a session can free.
     pub fn is_wanted_of_session(&self) -> bool {
         self.is_wanted() || self.waiting_for_sessions.load(Ordering::SeqCst) > 0
     }
@@ -201,12 +201,12 @@ impl ConnectionSlots {
         self.free.available_permits()
     }
 
-    /// Waits until a task waits for a slot that a session can help. Cancel safe.
+    /// Waits until a task waits for a slot that a session can free. Cancel safe.
     pub async fn wanted(&self) {
         let wanted = self.wanted.notified();
         tokio::pin!(wanted);
         wanted.as_mut().enable();
-        // Who began to wait before the listening is counted already.
+        // A task that began to wait before is counted already.
         if !self.is_wanted_of_session() {
             wanted.await;
         }
@@ -234,7 +234,7 @@ impl ConnectionSlots {
     }
 
     fn holders(&self) -> MutexGuard<'_, Vec<Weak<dyn IdleConnections>>> {
-        // Each change is whole at any moment.
+        // Each change is a single operation, so a panic leaves the list consistent.
         self.holders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -248,7 +248,7 @@ impl fmt::Debug for ConnectionSlots {
     }
 }
 
-/// Counts one that waits, as long as it does.
+/// Counts a waiting task until it is dropped.
 struct WaitingForSlot<'a>(&'a AtomicUsize);
 
 impl<'a> WaitingForSlot<'a> {

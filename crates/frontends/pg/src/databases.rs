@@ -1,5 +1,5 @@
-//! The databases that clients can name: how they are configured, and the connections to them that
-//! are not those of lanes.
+//! The databases that clients can name: their configuration, and their connections other than those
+//! of lanes.
 
 use windrow_core::Name;
 
@@ -12,7 +12,7 @@ use crate::role_state::RoleStates;
 pub(crate) struct Databases {
     /// The configured databases.
     pub(crate) configured: Vec<DatabaseConfig>,
-    /// Server connections for what is not joined.
+    /// Server connections for statements that are not joined.
     pub(crate) pool: Pool,
     /// The server's answers about roles.
     pub(crate) role_states: RoleStates,
@@ -28,14 +28,14 @@ impl Databases {
         }
     }
 
-    /// The one of a name.
+    /// Returns the database of this name.
     pub(crate) fn find(&self, name: &str) -> Option<&DatabaseConfig> {
         let mut databases = self.configured.iter();
         databases.find(|database| *database.name == *name)
     }
 
-    /// Closes all connections to a server's database that nothing is under way on: a client is
-    /// about to drop it, or to make a change that needs the database alone.
+    /// Closes all idle connections to a server's database, because a client is about to drop it, or
+    /// to make a change that needs exclusive use.
     pub(crate) fn close_idle(&self, is: impl Fn(&DatabaseConfig) -> bool) {
         for database in self.configured.iter().filter(|database| is(database)) {
             let name = Name::from(&*database.name);

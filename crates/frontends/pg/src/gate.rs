@@ -1,5 +1,5 @@
-//! Where work passes on its way to the database: a unit on its way to its lane, a session on its
-//! way to a server connection.
+//! The gate that work passes on its way to the database: a unit before it is submitted to its lane,
+//! a session before it takes a server connection. Closed by PAUSE.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,10 +8,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use windrow_core::Name;
 
-/// Open, unless the console has paused a database or all of them.
+/// The gate, which is open unless the console has paused a database or all of them.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
-    /// True while anything is paused: all that is looked at on the way of a write.
+    /// True while anything is paused. A write only checks this flag.
     closed: AtomicBool,
     paused: Mutex<Paused>,
     changed: Notify,
@@ -21,7 +21,7 @@ pub(crate) struct Gate {
 struct Paused {
     all: bool,
     databases: BTreeSet<Name>,
-    /// The database of each one that waits.
+    /// The databases that tasks wait for.
     waiting: Vec<Name>,
 }
 
@@ -38,13 +38,13 @@ impl Gate {
         !self.closed.load(Ordering::Acquire) || !self.paused().holds(database)
     }
 
-    /// Waits while work in this database is held back. Cancel safe.
+    /// Waits while work in this database is paused. Cancel safe.
     pub(crate) async fn pass(&self, database: &str) {
         while !self.is_open(database) {
             let changed = self.changed.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
-            // Between the look before and the listening it may have been opened.
+            // It may have been opened between the first check and the subscription.
             if self.is_open(database) {
                 return;
             }
@@ -53,7 +53,7 @@ impl Gate {
         }
     }
 
-    /// Holds work in a database back, or all work.
+    /// Pauses work in a database, or all work.
     pub(crate) fn pause(&self, database: Option<&str>) {
         let mut paused = self.paused();
         match database {
@@ -63,7 +63,7 @@ impl Gate {
         self.closed.store(true, Ordering::Release);
     }
 
-    /// Lets it go on. Without a name: everything.
+    /// Resumes work in a database. Without a name: all work.
     pub(crate) fn resume(&self, database: Option<&str>) {
         let mut paused = self.paused();
         match database {
@@ -94,12 +94,12 @@ impl Gate {
     }
 
     fn paused(&self) -> MutexGuard<'_, Paused> {
-        // Each change is one insertion or removal: whole at any moment.
+        // Each change is a single insertion or removal, so a panic leaves the list consistent.
         self.paused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// One that waits, as long as it does.
+/// Counts a waiting task until it is dropped.
 struct Waiting<'a> {
     gate: &'a Gate,
     database: &'a str,

@@ -12,51 +12,52 @@ use crate::rows_ahead::RowsAhead;
 use crate::services::{LaneKey, Lanes};
 use crate::session_info::Interrupt;
 
-/// Why there is no lane for a session.
+/// The reason why a session has no lane.
 pub(crate) const UNSHARED: &str = "settings that no other session has";
 
-/// Lanes that are opened for any client, if its session has only the settings that it started with.
+/// The number of open lanes up to which a lane is opened for any client whose session has only its
+/// start settings.
 const MAX_FREE_LANES: usize = 8;
 
-/// All lanes that are open, and who wants to be in one.
+/// All open lanes, and the sessions that want to use one.
 pub(crate) struct LaneBook {
     lanes: Arc<dyn Lanes>,
     open: Mutex<HashMap<LaneKey, Weak<Lane>>>,
     interests: Mutex<HashMap<LaneKey, Weak<LaneInterest>>>,
 }
 
-/// The wish of a session for a lane. All sessions that want the same lane share it.
+/// A session's interest in a lane. All sessions that want the same lane share it.
 #[derive(Debug)]
 pub(crate) struct LaneInterest(());
 
-/// A lane as sessions share it.
+/// A lane shared by sessions.
 pub(crate) struct Lane {
     /// A number that no other lane of this process has.
     pub(crate) number: u64,
-    /// The way in.
+    /// The ports of the lane.
     pub(crate) ports: LanePorts,
-    /// Whose turn it is to ask the lane's database what a statement means. One at a time: when a
-    /// thousand sessions send a new text at once, the database is asked once.
+    /// Locked by the session that asks the lane's database about a statement. When a thousand
+    /// sessions send a new text at once, the database is asked once.
     pub(crate) asking: tokio::sync::Mutex<()>,
-    /// Rows whose computed columns were asked for before a session needs them.
+    /// Rows whose computed columns were requested before a session needs them.
     pub(crate) ahead: RowsAhead,
 }
 
-/// A session among those who hand units to a lane.
+/// A session as a source of a lane.
 pub(crate) struct LaneSource {
     pub(crate) lane: Arc<Lane>,
     pub(crate) id: SourceId,
 }
 
 impl LaneSource {
-    /// Returns the interrupt of a cancel request while the session has something in its lane.
+    /// Returns the interrupt for a cancel request while the session has units in its lane.
     pub(crate) fn interrupt(&self) -> Interrupt {
         Interrupt::Lane(self.lane.ports.intake.clone(), self.id)
     }
 }
 
 impl Lane {
-    /// A lane that was just opened.
+    /// Returns a lane that was just opened.
     pub(crate) fn new(ports: LanePorts) -> Arc<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Arc::new(Self {
@@ -69,7 +70,7 @@ impl Lane {
 }
 
 impl LaneBook {
-    /// A book in which no lane is open. `lanes`: those of the process.
+    /// Returns a book without open lanes. `lanes`: those of the process.
     pub(crate) fn new(lanes: Arc<dyn Lanes>) -> Self {
         Self {
             lanes,
@@ -78,7 +79,7 @@ impl LaneBook {
         }
     }
 
-    /// Notes that a session wants to be in the lane of a key, as long as it keeps what this gives.
+    /// Notes that a session wants to use the lane of a key, until it drops the result.
     pub(crate) fn interest(&self, key: &LaneKey) -> Arc<LaneInterest> {
         let mut interests = lock(&self.interests);
         if let Some(interest) = interests.get(key).and_then(Weak::upgrade) {
@@ -90,19 +91,18 @@ impl LaneBook {
         interest
     }
 
-    /// Returns true if settings are those of one session alone, so that a lane for them would join
+    /// Returns true if only one session has these settings, so that a lane for them would join
     /// nothing.
     fn is_unshared(&self, key: &LaneKey, interest: &Arc<LaneInterest>) -> bool {
         let freely = key.settings.set.is_empty() && lock(&self.open).len() < MAX_FREE_LANES;
         !freely && Arc::strong_count(interest) < 2
     }
 
-    /// The lane of a key; it is opened if no session has it open. `interest`: that this one wants
-    /// it. `is_due`: also where nobody else has these settings. Cancel safe.
+    /// Returns the lane of a key, and opens it if needed. `interest`: the session's own. `is_due`:
+    /// true if the lane is opened even for one session. Cancel safe.
     ///
     /// # Errors
-    /// Those of [`Lanes::open`]; [`FaultClass::Overloaded`] where nobody else has
-    /// these settings.
+    /// Those of [`Lanes::open`]; [`FaultClass::Overloaded`] if no other session has these settings.
     pub(crate) async fn open(
         &self,
         key: &LaneKey,
@@ -126,7 +126,7 @@ impl LaneBook {
         Ok(lane)
     }
 
-    /// Forgets and ends the lanes of a role and a credential that are not let in any more.
+    /// Removes and ends the lanes of a role and a credential whose login was revoked.
     pub(crate) fn revoke(&self, identity: &Identity, credential: &Credential) {
         let other = |key: &LaneKey| key.identity != *identity || key.credential != *credential;
         lock(&self.open).retain(|key, _| other(key));
@@ -135,6 +135,6 @@ impl LaneBook {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A task that panicked while it held the lock left a whole map.
+    // A panic leaves the map consistent.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

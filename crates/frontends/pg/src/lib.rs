@@ -1,38 +1,37 @@
 //! The PostgreSQL frontend: an application changes its port and nothing else.
 //!
-//! Its autocommit single-row writes are joined with those of all other clients; everything else
-//! reaches PostgreSQL untouched, on a server connection that the session has as long as it needs
-//! one.
+//! Autocommit single-row writes are joined with those of all other clients. Everything else reaches
+//! PostgreSQL unchanged, on a server connection that the session has as long as it needs one.
 //!
-//! The way of a session, module by module; each imports those below it, and none above it:
+//! The modules; each imports only those below it:
 //!
-//! | module | what happens there |
+//! | module | what it does |
 //! | --- | --- |
-//! | `server` | the listening socket, and who is connected |
+//! | `server` | listens, and keeps the list of connected clients |
 //! | `admin` | the console: `SHOW LANES`, `PAUSE` ... |
 //! | `admit` | TLS, startup, authentication, cancel requests |
-//! | `session` | the loop of one client: messages in, answers out in their order; what is joined and what is relayed |
-//! | `shared` | what all connections share: made of parts of all those below |
-//! | `access`, `tls` | which roles may log in; TLS for clients |
-//! | `charge` | memory for long messages and for answers that are not read |
-//! | `databases`, `role_state` | the databases with their pool, and what their servers say of roles |
-//! | `proofs` | what is proven of statements that are relayed |
-//! | `pool` | server connections for what is not joined |
-//! | `statements` | what is known of statements: what texts say and mean in a lane; prepared statements |
-//! | `lanes` | the lanes that sessions have open |
-//! | `block_doubts` | why transactions go to a server connection, and advice |
-//! | `bypass` | what was not joined, and why |
-//! | `gate`, `senders` | holding work back; who sends notifications |
+//! | `session` | the loop of one client: reads messages, joins or relays them, writes answers in their order |
+//! | `shared` | the state that all connections share, made of parts of the modules below |
+//! | `access`, `tls` | the roles that may log in; TLS for clients |
+//! | `charge` | memory for long messages and for unread answers |
+//! | `databases`, `role_state` | the databases with their pool, and their servers' answers about roles |
+//! | `proofs` | proofs about relayed statements |
+//! | `pool` | server connections for statements that are not joined |
+//! | `statements` | texts, their meaning in each lane, and prepared statements |
+//! | `lanes` | the lanes that sessions use |
+//! | `block_doubts` | reasons why transactions need a server connection, with advice |
+//! | `bypass` | counts of statements that were not joined, by reason |
+//! | `gate`, `senders` | pausing work; the senders of notifications |
 //! | `own` | Windrow's own settings of a session |
-//! | `cache` | answers of servers about roles and settings, kept for a while |
+//! | `cache` | a cache of servers' answers about roles and settings |
 //! | [`services`] | the ports: lanes |
-//! | [`metrics`] | what is counted |
-//! | `register`, `session_info`, `admission` | who is in, what others may know of a session, what it came in with |
-//! | [`config`] | what can be configured |
-//! | `connection_slots` | how many server connections there may be, of lanes and sessions together |
+//! | [`metrics`] | counters |
+//! | `register`, `session_info`, `admission` | the connected sessions, their visible state, and their credentials |
+//! | [`config`] | the configuration |
+//! | `connection_slots` | the limit on server connections of lanes and sessions together |
 //! | `codec`, `client_stream` | PostgreSQL's protocol, and the byte stream of a client |
 //!
-//! What a text says (may it be joined, with which values, and if not why) is read by `windrow-sql`.
+//! `windrow-sql` reads the texts: whether they may be joined, with which values, and if not, why.
 
 mod access;
 mod admin;

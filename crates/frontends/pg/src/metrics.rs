@@ -2,8 +2,8 @@
 //!
 //! | metric | labels | meaning |
 //! | --- | --- | --- |
-//! | `windrow_pg_clients` | | clients that are in at this moment |
-//! | `windrow_pg_logins_total` | `outcome`: `ok`, `denied`, `full`, `unavailable`, `refused`, `left` | connections that came in or were turned away; `left`: gone without a word, also those that only looked |
+//! | `windrow_pg_clients` | | connected clients |
+//! | `windrow_pg_logins_total` | `outcome`: `ok`, `denied`, `full`, `unavailable`, `refused`, `left` | connections admitted or refused; `left`: closed by the client without logging in, as by port checks |
 //! | `windrow_pg_cancels_total` | | cancel requests |
 //! | `windrow_pg_refusals_total` | `class` | errors of Windrow's own for statements |
 //! | `windrow_pg_statements_total` | `way`: `joined`, `joinable`, `relayed` | statements of sessions |
@@ -28,7 +28,7 @@ use windrow_core::{Fault, FaultClass};
 
 use crate::register::Register;
 
-/// The outcome of a connection that was being admitted.
+/// The outcome of a connection's login.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Login {
     Ok,
@@ -49,7 +49,7 @@ impl Login {
         Self::Left,
     ];
 
-    /// Returns the outcome for a fault that turned a client away.
+    /// Returns the outcome for a fault that refused a client.
     pub(crate) fn of(fault: &Fault) -> Self {
         match (fault.class, &*fault.code) {
             (_, "53300") => Self::Full,
@@ -103,7 +103,7 @@ pub struct PgMetrics {
     logins: Family<Outcome, Counter>,
     pub(crate) cancels: Counter,
     refusals: Family<ClassLabel, Counter>,
-    /// The sessions: they count their own statements.
+    /// The sessions, which count their own statements.
     pub(crate) register: Arc<Register>,
     bypass: Family<Reason, Counter>,
     pub(crate) relayed_writes: Counter,
@@ -125,7 +125,7 @@ impl Default for PgMetrics {
         let connect = |outcome| connects.get_or_create(&Outcome { outcome }).clone();
         let logins = Family::<Outcome, Counter>::default();
         for login in Login::ALL {
-            // There from the start, so that a rate can be taken of the first one.
+            // Exposed from the start, so that a rate covers the first one.
             let outcome = login.as_str();
             drop(logins.get_or_create(&Outcome { outcome }));
         }
@@ -155,7 +155,7 @@ impl Default for PgMetrics {
     }
 }
 
-/// Asks the sessions how many statements they have had.
+/// Collects the statement counts of the sessions.
 #[derive(Debug)]
 struct Statements(Arc<Register>);
 
@@ -173,8 +173,8 @@ impl Collector for Statements {
 }
 
 impl PgMetrics {
-    /// Registers all metrics of the frontend and gives the handle by which they are counted. The
-    /// registry is to have no prefix: the names carry `windrow_` themselves.
+    /// Registers all metrics of the frontend, and returns the handle that counts. The registry must
+    /// have no prefix: the names contain `windrow_` already.
     pub fn register(registry: &mut Registry) -> Self {
         let metrics = Self::default();
         let m = &metrics;
@@ -233,13 +233,13 @@ impl PgMetrics {
         self.logins.get_or_create(&Outcome { outcome }).inc();
     }
 
-    /// Counts an error of Windrow's own, which no server has answered.
+    /// Counts an error of Windrow's own, which no server has reported.
     pub(crate) fn refusal(&self, class: FaultClass) {
         let class = class.as_str();
         self.refusals.get_or_create(&ClassLabel { class }).inc();
     }
 
-    /// The counter of statements that were not joined for a reason.
+    /// Returns the counter of statements that were not joined for a reason.
     pub(crate) fn bypass(&self, reason: &'static str) -> Counter {
         self.bypass.get_or_create(&Reason { reason }).clone()
     }

@@ -1,4 +1,4 @@
-//! Windrow's own settings of a session: `windrow.join`, `windrow.ack` and what belongs to it.
+//! Windrow's own settings of a session: `windrow.join`, `windrow.ack` and others.
 
 use windrow_core::{Fault, FaultClass, Name, TraceContext};
 use windrow_idempotency::IdempotencyKey;
@@ -6,7 +6,7 @@ use windrow_idempotency::IdempotencyKey;
 use crate::client::Identity;
 use crate::services::{SqlKeys, SqlSpool};
 
-/// The settings that a session has.
+/// The names of a session's settings.
 const SETTINGS: [&str; 7] = [
     "join",
     "ack",
@@ -17,27 +17,27 @@ const SETTINGS: [&str; 7] = [
     TRACEPARENT,
 ];
 
-/// The setting that is for the next write alone.
+/// The setting that applies to the next write only.
 pub(crate) const KEY: &str = "idempotency_key";
 
-/// The setting that names the span which writes are a part of.
+/// The setting that names the parent span of writes.
 const TRACEPARENT: &str = "traceparent";
 
 /// Windrow's own settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Own {
-    /// `windrow.join`: writes are joined.
+    /// `windrow.join`: true if writes are joined.
     pub(crate) join: bool,
-    /// `windrow.ack`: writes are answered once they are durable in the spool.
+    /// `windrow.ack`: true if writes are answered once they are durable in the spool.
     pub(crate) spool: bool,
-    /// `windrow.read_your_writes`: reads come after what the session has in the spool.
+    /// `windrow.read_your_writes`: true if reads wait for what the session has in the spool.
     pub(crate) read_your_writes: bool,
-    /// `windrow.transactions`, and `windrow.defer`: true if errors of a transaction's writes may
-    /// come as late as at COMMIT.
+    /// `windrow.transactions`, and `windrow.defer`: true if errors of a transaction's writes may be
+    /// reported as late as at COMMIT.
     pub(crate) late: bool,
-    /// `windrow.idempotency_key`: what the next write is executed under, once.
+    /// `windrow.idempotency_key`: the key of the next write.
     pub(crate) key: Option<IdempotencyKey>,
-    /// `windrow.traceparent`: the span that the writes from now on are a part of.
+    /// `windrow.traceparent`: the parent span of writes from now on.
     pub(crate) traceparent: Option<Box<str>>,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct Allowed<'a> {
 }
 
 impl Own {
-    /// Returns the settings that a session begins with, unless it asks for others.
+    /// Returns the settings at the start of a session, unless it asks for others.
     pub(crate) fn at_start(join: bool, spool: Option<&SqlSpool>, identity: &Identity) -> Self {
         let by_default = spool.is_some_and(|spool| spool.by_default);
         let refused = match may_spool(spool, identity) {
@@ -70,8 +70,8 @@ impl Own {
         }
     }
 
-    /// Sets those that the server gives to sessions of a role or database, each by its name behind
-    /// `windrow.`, in the order of their precedence. Wrong ones are passed over, as a server does.
+    /// Sets those that the server has for a role or database, each by its name after `windrow.`, in
+    /// the order of their precedence. Invalid ones are ignored, as by a server.
     pub(crate) fn set_given(&mut self, given: &[(Name, Name)], allowed: Allowed<'_>) {
         let default = self.clone();
         let lasting = given
@@ -84,10 +84,10 @@ impl Own {
         }
     }
 
-    /// Sets one; `None`: as in `default`.
+    /// Sets one; `None` resets it to that of `default`.
     ///
     /// # Errors
-    /// What is wrong with the name or the value, in PostgreSQL's words.
+    /// The defect of the name or the value, in PostgreSQL's words.
     pub(crate) fn set(
         &mut self,
         name: &str,
@@ -123,10 +123,10 @@ impl Own {
         Ok(())
     }
 
-    /// The value of one, and its full name.
+    /// Returns the value of a setting, and its full name.
     ///
     /// # Errors
-    /// There is none of that name.
+    /// The setting does not exist.
     pub(crate) fn show(&self, name: &str) -> Result<(&'static str, &str), Fault> {
         let word = |on: bool| if on { "on" } else { "off" };
         match name {
@@ -151,10 +151,10 @@ impl Own {
     }
 }
 
-/// Returns an error if the sessions of a role in a database may not use the spool.
+/// Checks that the sessions of a role in a database may use the spool.
 ///
 /// # Errors
-/// Why they may not.
+/// The reason why they may not.
 pub(crate) fn may_spool(spool: Option<&SqlSpool>, identity: &Identity) -> Result<(), Fault> {
     let Some(spool) = spool else {
         let text = "windrow.ack cannot be \"spool\": this Windrow has no spool";
@@ -171,7 +171,7 @@ pub(crate) fn may_spool(spool: Option<&SqlSpool>, identity: &Identity) -> Result
     Err(Fault::new(FaultClass::Denied, "42501", text))
 }
 
-/// A key, where the sessions of a role in a database may use one.
+/// Returns a key, if the sessions of a role in a database may use one.
 fn key_for(key: &str, allowed: Allowed<'_>) -> Result<IdempotencyKey, Fault> {
     let Some(keys) = allowed.keys else {
         let text = "windrow.idempotency_key cannot be used: this Windrow writes to another database by itself, or to one that cannot keep keys";
@@ -224,7 +224,7 @@ fn unknown(name: &str) -> Fault {
         .with_hint(Some(format!("There are {}.", known.join(", "))))
 }
 
-/// As PostgreSQL reads a boolean setting: any unambiguous beginning of its words.
+/// Reads a boolean setting as PostgreSQL does: any unambiguous prefix of its words.
 fn boolean(name: &str, value: &str) -> Result<bool, Fault> {
     let value = value.trim().to_ascii_lowercase();
     let begins = |word: &str, least: usize| value.len() >= least && word.starts_with(&*value);

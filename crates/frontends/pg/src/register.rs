@@ -1,4 +1,4 @@
-//! The sessions, by the process number that each client got.
+//! The connected sessions, by the process number that each client got.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,11 +15,11 @@ use crate::session_info::{SessionInfo, StatementCounts, StatementWay};
 #[derive(Debug, Default)]
 pub(crate) struct Register {
     all: Mutex<HashMap<i32, Arc<SessionInfo>>>,
-    /// Statements of sessions that have ended.
+    /// The statement counts of sessions that have ended.
     ended: StatementCounts,
 }
 
-/// A session's entry; it is taken out when this is dropped.
+/// A session's entry, which is removed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct RegisterEntry {
     register: Arc<Register>,
@@ -27,8 +27,7 @@ pub(crate) struct RegisterEntry {
 }
 
 impl Register {
-    /// Enters a session under a number that no other has, with a secret of so many bytes that
-    /// nobody can guess.
+    /// Adds a session under a new number, with a random secret of this many bytes.
     pub(crate) fn enter(
         self: &Arc<Self>,
         (peer, secret_bytes): (&str, usize),
@@ -59,7 +58,7 @@ impl Register {
         }
     }
 
-    /// Interrupts what a session does, if the secret is its own.
+    /// Interrupts a session, if the secret is correct.
     pub(crate) async fn cancel(&self, pid: i32, secret: &[u8]) {
         let info = self.all().get(&pid).cloned();
         let Some(info) = info else {
@@ -70,7 +69,7 @@ impl Register {
         }
     }
 
-    /// Statements by their way, of all sessions that there ever were.
+    /// Returns the numbers of statements by their way, of all sessions since the start.
     pub(crate) fn statements(&self) -> [(StatementWay, u64); StatementWay::ALL.len()] {
         let all = self.all();
         StatementWay::ALL.map(|way| {
@@ -85,13 +84,13 @@ impl Register {
         all.values().filter(|info| is(&info.identity)).count()
     }
 
-    /// All sessions at this moment.
+    /// Returns all sessions at this moment.
     pub(crate) fn list(&self) -> Vec<Arc<SessionInfo>> {
         self.all().values().cloned().collect()
     }
 
     fn all(&self) -> MutexGuard<'_, HashMap<i32, Arc<SessionInfo>>> {
-        // Each change is one insertion or removal: whole at any moment.
+        // Each change is a single insertion or removal, so a panic leaves the map consistent.
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -100,7 +99,7 @@ impl Drop for RegisterEntry {
     fn drop(&mut self) {
         let register = &self.register;
         let mut all = register.all();
-        // Under the lock, so that no count is seen twice or not at all.
+        // Under the lock, so that no count is seen twice or missed.
         for way in StatementWay::ALL {
             register.ended.add(way, self.info.statements.get(way));
         }

@@ -1,7 +1,7 @@
-//! The server's answers at this moment about the roles that log in: one question for all that ask
-//! at the same time.
+//! The server's current answers about roles that log in: one query for all that ask at the same
+//! time.
 //!
-//! The question has a connection of its own: logging in must not wait for other sessions.
+//! The query has a connection of its own: a login must not wait for other sessions.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -18,30 +18,29 @@ use windrow_pgwire::wire::Wire;
 use crate::config::PgConfig;
 use crate::pool::literal;
 
-/// The most roles of which is kept what was last said, for a time in which the server cannot be
-/// asked.
+/// The number of roles whose last answer is kept, for times at which the server cannot be asked.
 const MAX_ROLES: usize = 10_000;
 
-/// The start state of a role's session at this moment.
+/// The current start state of a role's sessions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RoleState {
-    /// A number that changes with all that a new session takes over: who the role is, and its
-    /// settings. It never comes back: connections that were opened between two changes have what
-    /// was in force then, and may belong to a session from before.
+    /// A number that changes with everything that a new session inherits: the role's identity and
+    /// its settings. It is never reused: connections opened between two changes have the settings
+    /// of that time, and may belong to a session from before.
     pub(crate) version: u64,
-    /// The server may refuse it: only it can say so in its own words.
+    /// True if the server may refuse the role, which only the server can say in its own words.
     pub(crate) doubtful: bool,
     /// True if the role's password has expired.
     pub(crate) expired: bool,
-    /// The most connections that the role may have, and the database.
+    /// The most connections of the role, and of the database.
     pub(crate) role_limit: Option<usize>,
     pub(crate) database_limit: Option<usize>,
-    /// Windrow's own settings of the role and the database, by their names behind `windrow.`. The
-    /// last of a name counts.
+    /// Windrow's own settings of the role and the database, by their names after `windrow.`. If a
+    /// name is repeated, the last one counts.
     pub(crate) own: Box<[(Name, Name)]>,
 }
 
-/// Asks, for each database.
+/// The queries, one for each database.
 pub(crate) struct RoleStates {
     databases: HashMap<Name, DatabaseRoles>,
     connect_timeout: Duration,
@@ -52,13 +51,13 @@ type AnswerSender = oneshot::Sender<Result<Option<RoleState>, Fault>>;
 
 /// The last answer about a role.
 struct LastAnswer {
-    /// The version that it would have by itself.
+    /// The version that the answer alone would have.
     said: u64,
     state: RoleState,
 }
 
 impl LastAnswer {
-    /// `state`: what is said now, with the version that it has by itself.
+    /// Returns the answer that follows `before`. `state`: the new answer, with its own version.
     fn next(before: Option<&Self>, mut state: RoleState) -> Self {
         let said = state.version;
         state.version = match before {
@@ -97,9 +96,9 @@ impl RoleStates {
         }
     }
 
-    /// Returns the answer about a role, or the last one while the server cannot be reached. `None`:
-    /// the question cannot be asked here: the database is not configured, its own role is refused,
-    /// or it is no PostgreSQL. Cancel safe.
+    /// Returns the answer about a role, or the last one while the server cannot be reached. `None`
+    /// if it cannot be asked: the database is not configured, its own role is refused, or it is not
+    /// PostgreSQL. Cancel safe.
     ///
     /// # Errors
     /// The server cannot be reached, and there is no last answer about this role.
@@ -124,7 +123,7 @@ impl RoleStates {
         }
     }
 
-    /// Closes the connection to a database, unless something is asked at this moment.
+    /// Closes the connection to a database, unless a query is under way.
     pub(crate) fn close(&self, database: &Name) {
         if let Some(roles) = self.databases.get(database)
             && let Ok(mut connection) = roles.connection.try_lock()
@@ -168,7 +167,7 @@ impl DatabaseRoles {
             *connection = wire.map(|wire| (wire, Instant::now()));
             drop(connection);
             self.reply_to_all(asking, &states);
-            // An answer that was lost with the one who asked for it is asked for again.
+            // If an answer was lost with the task that asked for it, it is asked for again.
             if let Ok(answer) = answer.try_recv() {
                 return answer;
             }
@@ -199,7 +198,7 @@ impl DatabaseRoles {
                     Ok(Some(state))
                 }
             };
-            // An error says that it has gone.
+            // An error means that the caller has left.
             reply.send(answer).ok();
         }
     }
@@ -279,7 +278,7 @@ fn read(rows: Vec<Vec<Option<String>>>) -> HashMap<Name, RoleState> {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Each change is whole at any moment.
+    // Each change is a single operation, so a panic leaves the map consistent.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

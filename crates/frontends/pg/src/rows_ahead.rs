@@ -1,8 +1,8 @@
-//! Rows whose computed columns were asked for before a client needs them, for the INSERTs of a
-//! lane: numbers of sequences, defaults.
+//! Rows whose computed columns (numbers of sequences, defaults) are requested before a client needs
+//! them, for the INSERTs of a lane.
 //!
-//! One question serves all sessions that wait for a row of a statement. Where many wait it asks for
-//! some more, which are forgotten after a moment: like the numbers of a transaction that is rolled
+//! One question serves all sessions that wait for a row of a statement. If many wait, it requests
+//! some more, which are dropped after a moment: like the numbers of a transaction that is rolled
 //! back, theirs are never used.
 
 use std::collections::{HashMap, VecDeque};
@@ -19,23 +19,23 @@ use windrow_core::{
 use crate::codec::data_row;
 use crate::session_info::{Interrupt, SessionInfo};
 
-/// The most rows that one question asks for beyond those that sessions wait for.
+/// The most spare rows that one question requests.
 const MAX_SPARE: usize = 128;
 
-/// The number of rows that other sessions wait for, from which on a question asks for spare rows.
+/// The number of rows that other sessions wait for from which on a question requests spare rows.
 const MANY: usize = 7;
 
-/// The time after which spare rows are forgotten.
+/// The time after which spare rows are dropped.
 const MAX_AGE: Duration = Duration::from_millis(100);
 
 /// The most statements for which rows are kept.
 const MAX_STATEMENTS: usize = 1000;
 
-/// The computed columns of a row: in binary, then as text. If they hold a time: then a boolean and
-/// the time of the transaction, as the answer to a question has.
+/// The computed columns of a row, in binary and then as text. If they contain a time, they are
+/// followed by a boolean and the time of the transaction, as in the answer to a question.
 pub(crate) type AheadRow = Vec<Option<Bytes>>;
 
-/// Rows that were asked for ahead, by the number of the statement.
+/// Rows requested ahead, by the number of the statement.
 #[derive(Debug, Default)]
 pub(crate) struct RowsAhead {
     of_statements: Mutex<HashMap<u64, Arc<OfStatement>>>,
@@ -44,17 +44,17 @@ pub(crate) struct RowsAhead {
 /// The rows of one statement.
 #[derive(Debug, Default)]
 struct OfStatement {
-    /// The rows, and when they were asked for.
+    /// The rows, and when they were requested.
     rows: Mutex<VecDeque<(Instant, AheadRow)>>,
-    /// Rows that sessions wait for.
+    /// The number of rows that sessions wait for.
     wanted: AtomicUsize,
-    /// The rows that the last transaction used, until another one goes by that.
+    /// The number of rows that the last transaction used, until another one takes it.
     used: AtomicUsize,
-    /// Held by the session that asks.
+    /// Locked by the session that asks.
     asking: tokio::sync::Mutex<()>,
 }
 
-/// Rows that a session waits for.
+/// Counts rows that a session waits for, until it is dropped.
 struct Wanted<'a>(&'a AtomicUsize, usize);
 
 impl Drop for Wanted<'_> {
@@ -64,11 +64,12 @@ impl Drop for Wanted<'_> {
 }
 
 impl RowsAhead {
-    /// Takes rows for calls of a statement. `plan`: how its calls are answered early; `is_new`: all
-    /// of the rows are computed now; `ask`: the session, its way to the database, and who asks.
+    /// Takes rows for calls of a statement. `plan`: their preview; `is_new`: true if all of the
+    /// rows must be computed now; `ask`: the session, its access to the database, and the
+    /// describer.
     ///
     /// # Errors
-    /// Why the database does not give them; the client has cancelled the wait for another session.
+    /// The database does not return them, or the client has cancelled the wait for another session.
     pub(crate) async fn take(
         &self,
         statement: &Statement,
@@ -118,8 +119,9 @@ impl RowsAhead {
         }
     }
 
-    /// Returns the number of rows that the last transaction has used, for one other transaction
-    /// that asks for as many: so no more rows are left over than were used. 0: not known.
+    /// Returns the number of rows that the last transaction has used, once, for one other
+    /// transaction that requests as many: so no more rows are wasted than were used. 0 if it is not
+    /// known.
     pub(crate) fn take_used(&self, statement: u64) -> usize {
         self.of_statement(statement).used.swap(0, Ordering::Relaxed)
     }
@@ -151,11 +153,11 @@ impl OfStatement {
     }
 }
 
-/// Asks for rows. `plan`: as in [`RowsAhead::take`]. `time`: the time of their transaction, if it
+/// Requests rows. `plan`: as in [`RowsAhead::take`]. `time`: the time of their transaction, if it
 /// is known.
 ///
 /// # Errors
-/// Why the database does not give them.
+/// The reason why the database does not return them.
 pub(crate) async fn question_rows(
     (plan, question): (&Preview, &Arc<Statement>),
     (count, time): (usize, Option<[u8; 8]>),
@@ -190,6 +192,6 @@ pub(crate) async fn question_rows(
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Each change is one insertion or removal: whole at any moment.
+    // Each change is a single insertion or removal, so a panic leaves the map consistent.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,5 @@
-//! Senders of notifications: the number that a session's client got, for the server process that
-//! sent them for it.
+//! Senders of notifications: maps the server process that sent a notification to the number of the
+//! session that caused it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Debug, Default)]
 pub(crate) struct Senders(Mutex<HashMap<i32, i32>>);
 
-/// A server process that a session has sent notifications over. Known as long as its connection
+/// A server process over which a session has sent notifications, known as long as its connection
 /// lives.
 #[derive(Debug)]
 pub(crate) struct Sender {
@@ -27,19 +27,19 @@ impl Senders {
         }
     }
 
-    /// The session's number.
+    /// Returns the session of a server process.
     pub(crate) fn session(&self, process: i32) -> Option<i32> {
         self.lock().get(&process).copied()
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<i32, i32>> {
-        // Each change is one insertion or removal: whole at any moment.
+        // Each change is a single insertion or removal, so a panic leaves the map consistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Sender {
-    /// The same, for another session.
+    /// Notes another session for the same server process.
     pub(crate) fn now_for(&self, session: i32) {
         self.senders.lock().insert(self.process, session);
     }

@@ -1,6 +1,6 @@
-//! The `auth_query`: what a database says of a role, over a connection of its own.
+//! The `auth_query`, on a connection of its own.
 //!
-//! It is no connection of the pool: logging in must not wait for those who are in.
+//! It does not use the pool: a login must not wait for the connections of other sessions.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub(super) struct Lookup {
     connection: Mutex<Option<(Wire, Instant)>>,
 }
 
-/// The row that was given.
+/// The row of the answer.
 #[derive(Default)]
 struct VerifierReply {
     verifier: Option<Option<String>>,
@@ -43,8 +43,8 @@ impl Lookup {
         }
     }
 
-    /// The verifier of a role. Cancel safe: a question that is dropped half-way closes the
-    /// connection.
+    /// Returns the verifier of a role. Cancel safe: if the future is dropped half-way, the
+    /// connection is closed.
     pub(super) async fn ask(&self, query: &str, role: &str) -> Result<LookupAnswer, Fault> {
         let mut connection = self.connection.lock().await;
         let kept = connection.take().map(|(wire, _)| wire);

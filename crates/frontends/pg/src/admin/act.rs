@@ -1,4 +1,4 @@
-//! Commands of the console that change something.
+//! Commands of the console that change the gateway.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,15 +9,16 @@ use windrow_core::{Fault, FaultClass};
 use crate::session_info::State;
 use crate::shared::Shared;
 
-/// The interval at which the console looks if work under way has ended.
+/// The interval at which the console checks if work under way has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Holds work back, and waits until none is under way. Dropped before, it lets all go on again.
+/// Pauses a database, or all, and waits until no work is under way. If the future is dropped, work
+/// goes on.
 pub(super) async fn pause(shared: &Shared, database: Option<&str>) -> Result<(), Fault> {
     check(shared, database)?;
     shared.gate.pause(database);
     let undo = UndoPause { shared, database };
-    // Sessions do not say when they are done, so that nothing stands on the way of a write.
+    // Sessions do not report that they are done, because that would slow down every write.
     let mut look = interval(POLL_INTERVAL);
     loop {
         look.tick().await;
@@ -29,7 +30,7 @@ pub(super) async fn pause(shared: &Shared, database: Option<&str>) -> Result<(),
     Ok(())
 }
 
-/// Lets it go on.
+/// Resumes a database, or all.
 pub(super) fn resume(shared: &Shared, database: Option<&str>) -> Result<(), Fault> {
     check(shared, database)?;
     shared.gate.resume(database);
@@ -58,7 +59,7 @@ fn check(shared: &Shared, database: Option<&str>) -> Result<(), Fault> {
     }
 }
 
-/// Returns false once another session at the console has let the work go on.
+/// Returns false once another session at the console has resumed the work.
 fn is_held(shared: &Shared, database: Option<&str>) -> bool {
     let mut databases = shared.databases.configured.iter();
     match database {
@@ -68,7 +69,7 @@ fn is_held(shared: &Shared, database: Option<&str>) -> bool {
 }
 
 fn is_quiet(shared: &Shared, database: Option<&str>) -> bool {
-    // A session that waits at the gate shows that there is one.
+    // Sessions that wait at the gate show that the database exists.
     let waiting = shared.gate.waiting(database);
     let busy = |state| matches!(state, State::Joining | State::Relaying | State::Waiting);
     let sessions = shared.register.list();
@@ -79,7 +80,7 @@ fn is_quiet(shared: &Shared, database: Option<&str>) -> bool {
     busy.count() <= waiting
 }
 
-/// Reads the configuration again, as far as it can change while clients are in.
+/// Reads those parts of the configuration again that can change while clients are connected.
 pub(super) async fn reload(shared: &Shared) -> Result<(), Fault> {
     let reload = Arc::clone(&shared.console.reload);
     let read = tokio::task::spawn_blocking(move || reload()).await;

@@ -1,28 +1,28 @@
-//! Commands and questions at the console.
+//! Parses commands and queries of the console.
 
 use windrow_core::{Fault, FaultClass};
 
-/// A command or a question.
+/// A command or a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Command {
-    /// Nothing.
+    /// An empty text.
     Empty,
-    /// A table.
+    /// Shows a table.
     Show(Show),
-    /// The meaning of a table's columns.
+    /// Explains a table's columns.
     Help(Show),
-    /// Hold work back: in one database, or all.
+    /// Holds work back, in one database or all.
     Pause(Option<String>),
-    /// Let it go on.
+    /// Resumes work.
     Resume(Option<String>),
-    /// Read the configuration again.
+    /// Reads the configuration again.
     Reload,
-    /// End the process.
+    /// Ends the process.
     Shutdown,
     /// A statement that drivers and pools send by themselves, with the tag that they expect, and
-    /// the status of the transaction that they believe to be in.
+    /// the transaction status that they then believe in.
     Courtesy(&'static str, Option<u8>),
-    /// The question with which pools find out that a connection lives.
+    /// The query by which pools check that a connection is alive.
     One,
 }
 
@@ -111,7 +111,7 @@ impl Command {
     }
 }
 
-/// The commands of a text, at its semicolons outside of quotes.
+/// Splits a text into commands, at semicolons outside of quotes.
 pub(super) fn split(text: &str) -> Vec<&str> {
     let mut quote = None;
     let parts = text.split(|character| {

@@ -1,21 +1,21 @@
-//! SHOW CONFIG: what is set, and no secret.
+//! SHOW CONFIG: the settings, without secrets.
 
 use super::table::{Rows, on};
 use crate::config::{DatabaseConfig, PgConfig};
 use crate::shared::Shared;
 
-/// Name and value of each setting.
+/// Returns name and value of each setting.
 pub(super) fn rows(shared: &Shared) -> Rows {
     let PgConfig {
         listen,
-        // It is where `listen` says.
+        // Its address is that of `listen`.
         socket: _,
         threads: _,
         unix_socket_dir,
         tls,
         require_tls,
         databases,
-        // They can be changed by RELOAD.
+        // RELOAD can change these.
         users: _,
         auth_query: _,
         admins: _,
@@ -64,8 +64,8 @@ pub(super) fn rows(shared: &Shared) -> Rows {
         .into()
 }
 
-/// The most server connections: a number where all databases have the same, else one for each of
-/// them. They may have been found at the start.
+/// Returns the most server connections: one number if all databases have the same, otherwise one
+/// for each database. The numbers may have been determined at the start.
 fn connections(databases: &[DatabaseConfig], otherwise: usize) -> String {
     let most = |database: &DatabaseConfig| {
         let slots = database.connection_slots.as_ref();

@@ -1,4 +1,4 @@
-//! A session at the console: its answers, and the commands that it gives.
+//! A session at the console: executes its commands.
 
 use bytes::{Buf, BufMut, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -22,13 +22,13 @@ pub(super) struct ConsoleSession<'a> {
     pub(super) input: BytesMut,
     pub(super) out: BytesMut,
     pub(super) prepared: Prepared,
-    /// `I`, `T` or `E`, as drivers believe.
+    /// The status that drivers believe in: `I`, `T` or `E`.
     pub(super) status: u8,
-    /// After an error, up to the next Sync.
+    /// True after an error, up to the next Sync.
     pub(super) skipping: bool,
 }
 
-/// Why it ends.
+/// The reason why the session ends.
 pub(super) enum ConsoleEnd {
     Left,
     Fatal(Fault),
@@ -49,7 +49,7 @@ impl<'a> ConsoleSession<'a> {
 }
 
 impl ConsoleSession<'_> {
-    /// Waits for more of what the client sends.
+    /// Waits for more bytes of the client.
     pub(super) async fn receive(&mut self) -> Result<(), ConsoleEnd> {
         tokio::select! {
             read = self.stream.read_buf(&mut self.input) => match read {
@@ -64,7 +64,7 @@ impl ConsoleSession<'_> {
         }
     }
 
-    /// Sends what is to be sent.
+    /// Sends the buffered answers.
     pub(super) async fn flush(&mut self) -> Result<(), ConsoleEnd> {
         let flushed = async {
             self.stream.write_all(&self.out).await?;
@@ -75,7 +75,7 @@ impl ConsoleSession<'_> {
         Ok(())
     }
 
-    /// Tells the client that something failed.
+    /// Sends an error to the client.
     pub(super) fn fail(&mut self, fault: &Fault) {
         failure::fault(&mut self.out, fault);
         if self.status == b'T' {
@@ -83,7 +83,7 @@ impl ConsoleSession<'_> {
         }
     }
 
-    /// Does what is asked; rows and CommandComplete go out.
+    /// Executes a command, and writes its rows and CommandComplete.
     pub(super) async fn execute(
         &mut self,
         command: &Command,
@@ -129,7 +129,7 @@ impl ConsoleSession<'_> {
         "SHOW"
     }
 
-    /// Waits for the work under way. If the client that asked for the pause leaves, all goes on.
+    /// Pauses and waits for the work under way. If the client leaves meanwhile, work goes on.
     async fn pause(&mut self, database: Option<&str>) -> Result<Result<(), Fault>, ConsoleEnd> {
         self.flush().await?;
         let shared = self.shared;
@@ -148,7 +148,7 @@ impl ConsoleSession<'_> {
     }
 }
 
-/// The columns of what a command gives.
+/// Returns the columns of a command's result.
 pub(super) fn columns(command: &Command) -> Option<&'static [Column]> {
     match command {
         Command::Show(show) => Some(show::columns(*show)),

@@ -1,5 +1,5 @@
-//! The extended protocol at the console: statements without parameters, portals that are executed
-//! whole.
+//! The extended protocol at the console: statements without parameters, and portals that are
+//! executed completely.
 
 use bytes::BufMut;
 use windrow_core::{Fault, FaultClass};
@@ -14,7 +14,7 @@ use crate::codec::message::{Bind, Kind, Message, Parse};
 type Done = Result<(), Fault>;
 
 impl ConsoleSession<'_> {
-    /// One message of the extended protocol.
+    /// Handles one message of the extended protocol.
     pub(super) async fn extended(&mut self, message: Message<'_>) -> Result<Done, ConsoleEnd> {
         let done = match message {
             Message::Parse(parse) => self.parse(&parse),

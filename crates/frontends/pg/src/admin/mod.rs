@@ -1,6 +1,6 @@
-//! The console: the database `windrow`, which is none. `SHOW LANES`, `PAUSE` and the like, over the
-//! simple and the extended protocol, as far as psql and drivers speak them. `HELP` lists what can
-//! be asked, `HELP LANES` what a table's columns mean.
+//! The console, which clients reach as the database `windrow`: `SHOW LANES`, `PAUSE` and others,
+//! over the parts of the simple and the extended protocol that psql and drivers use. `HELP` lists
+//! the commands, `HELP LANES` explains a table's columns.
 
 mod act;
 mod command;
@@ -21,12 +21,12 @@ use crate::shared::Shared;
 use command::Command;
 use console_session::{ConsoleEnd, ConsoleSession, MAX_MESSAGE_BYTES, columns};
 
-/// Serves a session at the console until it leaves. The greeting was sent.
+/// Serves a session at the console until it ends. The greeting was sent already.
 pub(crate) async fn run(stream: Socket, shared: &Shared) {
     let mut session = ConsoleSession::new(stream, shared);
     if let Err(ConsoleEnd::Fatal(fault)) = session.serve().await {
         failure::fatal(&mut session.out, &fault);
-        // A client that does not take it has left.
+        // A client that does not read the answers has left.
         drop(session.flush().await);
     }
 }
@@ -43,11 +43,11 @@ impl ConsoleSession<'_> {
         }
     }
 
-    /// The size of the message that stands in front, once it is whole.
+    /// Returns the size of the first message, once it is complete.
     fn whole(&self) -> Result<Option<usize>, ConsoleEnd> {
         match message::front(&self.input, MAX_MESSAGE_BYTES) {
             Ok(Front::Whole { total, .. }) => Ok(Some(total)),
-            // COPY data has no bound elsewhere; here it has no place.
+            // COPY data of any length is allowed elsewhere, but not here.
             Ok(Front::Part {
                 header: Some((b'd', _)),
             }) => Err(ConsoleEnd::Fatal(Fault::new(
@@ -91,7 +91,7 @@ impl ConsoleSession<'_> {
         }
     }
 
-    /// A simple query: all commands of its text, up to the first that fails.
+    /// Handles a simple query: executes all commands of its text, up to the first that fails.
     async fn simple(&mut self, text: &[u8]) -> Result<(), ConsoleEnd> {
         let text = String::from_utf8_lossy(text).into_owned();
         let commands = command::split(&text);

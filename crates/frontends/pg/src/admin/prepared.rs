@@ -18,7 +18,7 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
-    /// All of a kind.
+    /// Returns all of a kind.
     pub(super) fn of(&mut self, kind: Kind) -> &mut HashMap<Box<[u8]>, Command> {
         match kind {
             Kind::Statement => &mut self.statements,
@@ -26,7 +26,7 @@ impl Prepared {
         }
     }
 
-    /// Defines one.
+    /// Adds one.
     ///
     /// # Errors
     /// There are too many.
@@ -43,7 +43,7 @@ impl Prepared {
     }
 }
 
-/// Returns the error for a name that there is not.
+/// Returns the fault of a name that does not exist.
 pub(super) fn unknown(kind: Kind, name: &[u8]) -> Fault {
     let name = String::from_utf8_lossy(name);
     match kind {

@@ -1,4 +1,4 @@
-//! The tables of the console: their columns with their meanings, and their rows.
+//! The tables of the console: columns with explanations, and rows.
 
 use std::collections::BTreeMap;
 
@@ -74,7 +74,7 @@ const SERVERS: &[Column] = &[
     ),
 ];
 
-/// The columns of PgBouncer's table of this name that have a meaning here.
+/// Those columns of PgBouncer's table of this name that make sense here.
 const POOLS: &[Column] = &[
     ("database", "the database that clients name"),
     ("user", "the role"),
@@ -134,7 +134,7 @@ const MEANINGS: &[Column] = &[
     ("meaning", "what it says"),
 ];
 
-/// The columns of a table.
+/// Returns the columns of a table.
 pub(super) fn columns(show: Show) -> &'static [Column] {
     match show {
         Show::Lanes => LANES,
@@ -150,12 +150,12 @@ pub(super) fn columns(show: Show) -> &'static [Column] {
     }
 }
 
-/// The columns of the table that explains another.
+/// Returns the columns of the table that explains another one.
 pub(super) fn meaning_columns() -> &'static [Column] {
     MEANINGS
 }
 
-/// Returns the meanings of a table's columns.
+/// Returns the explanations of a table's columns.
 pub(super) fn meanings(show: Show) -> Rows {
     let columns = columns(show).iter();
     columns
@@ -163,7 +163,7 @@ pub(super) fn meanings(show: Show) -> Rows {
         .collect()
 }
 
-/// A table as it is at this moment.
+/// Returns a table's rows at this moment.
 pub(super) fn rows(show: Show, shared: &Shared) -> Rows {
     match show {
         Show::Lanes => lanes(shared),
@@ -251,7 +251,8 @@ fn servers(shared: &Shared) -> Rows {
     shared.databases.pool.lines().into_iter().map(row).collect()
 }
 
-/// Clients that do not wait, clients that wait, server connections in use, those that are idle.
+/// The numbers of clients that do not wait, of clients that wait, of server connections in use, and
+/// of idle ones.
 type PoolCounts = [usize; 4];
 
 fn pools(shared: &Shared) -> Rows {

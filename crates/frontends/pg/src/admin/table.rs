@@ -1,19 +1,19 @@
-//! A table as an answer. All columns are text, which is the same in both formats.
+//! Writes a table as an answer. All columns are texts, which are the same in both formats.
 
 use bytes::{BufMut, BytesMut};
 
 use crate::codec::answer::{message, text};
 
-/// The number of the type text.
+/// The OID of the type `text`.
 const TEXT: u32 = 25;
 
-/// A column: its name, and what it means.
+/// A column: its name, and its explanation.
 pub(super) type Column = (&'static str, &'static str);
 
 /// The rows of a table.
 pub(super) type Rows = Vec<Vec<String>>;
 
-/// RowDescription.
+/// Writes RowDescription.
 pub(super) fn fields(out: &mut BytesMut, columns: &[Column]) {
     message(out, b'T', |out| {
         out.put_u16(u16::try_from(columns.len()).unwrap_or_default());
@@ -29,7 +29,7 @@ pub(super) fn fields(out: &mut BytesMut, columns: &[Column]) {
     });
 }
 
-/// DataRows.
+/// Writes DataRows.
 pub(super) fn rows(out: &mut BytesMut, rows: &[Vec<String>]) {
     for row in rows {
         message(out, b'D', |out| {

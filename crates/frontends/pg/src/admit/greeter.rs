@@ -1,4 +1,4 @@
-//! A connection on its way in, up to its startup packet; and turning it away.
+//! A connection before its login: reads the startup packet, or turns the client away.
 
 use bytes::BytesMut;
 use windrow_core::{Fault, FaultClass};
@@ -13,13 +13,13 @@ use crate::metrics::Login;
 use crate::shared::Shared;
 use crate::tls;
 
-/// One connection on its way in.
+/// A connection before its login.
 pub(super) struct Greeter<'a> {
     pub(super) shared: &'a Shared,
-    /// `None` while it shakes hands.
+    /// The stream; `None` during the TLS handshake.
     pub(super) stream: Option<Socket>,
     pub(super) peer: Box<str>,
-    /// Over loopback or a UNIX-domain socket.
+    /// True for loopback and UNIX-domain sockets.
     pub(super) local: bool,
     pub(super) binding: Binding,
 }
@@ -43,8 +43,8 @@ impl<'a> Greeter<'a> {
         }
     }
 
-    /// The startup packet, behind whatever encryption is agreed on. Either kind may be asked for
-    /// once.
+    /// Returns the startup packet, after agreeing on encryption. A client may ask for each kind of
+    /// encryption once.
     pub(super) async fn startup(&mut self) -> Result<Startup, NotAdmitted> {
         self.take_direct().await?;
         let (mut tls_asked, mut gss_asked) = (false, false);
@@ -73,7 +73,7 @@ impl<'a> Greeter<'a> {
         }
     }
 
-    /// TLS from the first byte on (`sslnegotiation=direct`).
+    /// Accepts TLS from the first byte on (`sslnegotiation=direct`).
     async fn take_direct(&mut self) -> Result<(), NotAdmitted> {
         let Some(Socket::Tcp(socket)) = &self.stream else {
             return Ok(());
@@ -95,8 +95,8 @@ impl<'a> Greeter<'a> {
         self.secure(false).await
     }
 
-    /// Bytes that came in plain text behind a request for encryption would be taken for the
-    /// client's own words later.
+    /// Refuses plain-text bytes after a request for encryption, because they would later be read as
+    /// sent by the client under encryption.
     async fn refuse_injected(&mut self, what: &str) -> Result<(), NotAdmitted> {
         let injected = match &self.stream {
             Some(Socket::Tcp(socket)) => tls::has_more(socket).await,
@@ -131,7 +131,7 @@ impl<'a> Greeter<'a> {
         Ok(())
     }
 
-    /// Checks that the connection is encrypted, if it has to be.
+    /// Checks that the connection is encrypted, if that is required.
     pub(super) fn check_secure(&self) -> Result<(), NotAdmitted> {
         let open = matches!(self.stream, Some(Socket::Tcp(_)));
         if !(open && self.shared.config.require_tls) {
@@ -147,7 +147,7 @@ impl<'a> Greeter<'a> {
         self.stream.as_mut().ok_or(NotAdmitted::Silent)
     }
 
-    /// Says why it does not come in, and counts it.
+    /// Sends the client the reason why it is not admitted, and counts it.
     pub(super) async fn turn_away(&mut self, ended: NotAdmitted) {
         match ended {
             NotAdmitted::Silent => {

@@ -1,4 +1,4 @@
-//! The conversation in which a client proves that it knows a password.
+//! The exchange in which a client proves that it knows a password.
 
 use bytes::BytesMut;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -15,8 +15,8 @@ const MAX_MESSAGE_BYTES: usize = 4096;
 const PLAIN: &str = "SCRAM-SHA-256";
 const SCRAM_WITH_BINDING: &str = "SCRAM-SHA-256-PLUS";
 
-/// Asks for the proof. Gives what it gave away, with the last message of the exchange in `out`, not
-/// yet sent.
+/// Requires the proof. Returns the keys that it reveals; the last message of the exchange is in
+/// `out`, not yet sent.
 pub(super) async fn scram(
     stream: &mut Socket,
     role: &str,
@@ -41,7 +41,7 @@ pub(super) async fn scram(
     Ok(keys)
 }
 
-/// SASLInitialResponse: the mechanism, and its first message.
+/// Reads SASLInitialResponse: the mechanism, and its first message.
 fn initial<'a>(body: &'a [u8], offered: &[&str]) -> Result<(Mechanism, &'a [u8]), NotAdmitted> {
     let read = || {
         let end = memchr::memchr(0, body)?;
@@ -68,8 +68,8 @@ pub(super) async fn send(stream: &mut Socket, out: &mut BytesMut) -> Result<(), 
     Ok(())
 }
 
-/// The body of the next SASL message. A client without a password hangs up here to ask its user for
-/// one.
+/// Returns the body of the next SASL message. A client without a password disconnects here, to ask
+/// its user for one.
 async fn receive(stream: &mut Socket) -> Result<Vec<u8>, NotAdmitted> {
     let gone = |_| NotAdmitted::Silent;
     let tag = stream.read_u8().await.map_err(gone)?;

@@ -1,14 +1,14 @@
-//! The way in: TLS, the startup packet, the proof of who it is; and cancel requests, which never
-//! get any further.
+//! Logging in: TLS, the startup packet, the proof of a password. Also handles cancel requests,
+//! which need no session.
 //!
-//! | module | what happens there |
+//! | module | what it does |
 //! | --- | --- |
-//! | here | the way itself, to the session or the console |
-//! | `greeter` | the connection, up to its startup packet; turning it away |
-//! | `packet` | the first packet, bounded |
-//! | `secure` | TLS, asked for or at once, and what a proof can be bound to |
-//! | `options` | what is asked for: role, database, settings |
-//! | `access`, `lookup` | how a role is let in |
+//! | here | the login as a whole, up to the session or the console |
+//! | `greeter` | reads the startup packet, or turns the client away |
+//! | `packet` | parses the first packet, with a size limit |
+//! | `secure` | TLS, and the binding of a proof to it |
+//! | `options` | the requested role, database and settings |
+//! | `access`, `lookup` | the rules by which roles are admitted |
 //! | `login` | SCRAM-SHA-256 |
 //! | `say`, `not_admitted` | messages to a client, and reasons to refuse one |
 
@@ -48,21 +48,21 @@ use crate::register::RegisterEntry;
 use crate::role_state::RoleState;
 use crate::shared::Shared;
 
-/// Windrow's own settings, by their names behind `windrow.`.
+/// Windrow's own settings, by their names after `windrow.`.
 type OwnSettings<'a> = &'a [(Name, Name)];
 
-/// The database that is none: the console.
+/// The name by which clients reach the console, as if it were a database.
 pub(crate) const CONSOLE: &str = "windrow";
 
 /// An admitted client.
 pub(crate) enum Admitted {
-    /// A client, with what it holds as long as it is in.
+    /// A client, with its register entry and its slot.
     Session(Box<AdmittedClient>, RegisterEntry, OwnedSemaphorePermit),
     /// A client at the console.
     Console(Socket),
 }
 
-/// Admits a client, or turns it away within the time that is allowed.
+/// Admits a client within the login timeout, or turns it away.
 pub(crate) async fn admit(
     shared: &Shared,
     arrival: ClientSocket,
@@ -124,8 +124,8 @@ impl<'a> Greeter<'a> {
             .await
     }
 
-    /// Returns the credential for the server, and the verifier that the client has proven itself
-    /// against, if a proof was asked for.
+    /// Returns the credential for the server, and the verifier by which the client has proven its
+    /// password, if a proof was required.
     async fn authenticate(
         &mut self,
         request: &Request,
@@ -192,7 +192,7 @@ impl<'a> Greeter<'a> {
         let own = self.own((&request.own, &state.own), join, &who.identity)?;
         let report = self.shared.databases.pool.report(&who).await?;
         report.write(&mut out, &who.application_name);
-        // Shared by all clients that ask for the same, so that each costs less.
+        // Shared by all clients with the same identity and settings, which saves memory.
         let identity = report.identity.clone();
         let admission = Admission {
             credential: who.credential.clone(),
@@ -220,7 +220,7 @@ impl<'a> Greeter<'a> {
         Ok(Admitted::Session(Box::new(client), entry, slot))
     }
 
-    /// Returns Windrow's own settings that the client's session begins with. `given`: those of its
+    /// Returns Windrow's own settings at the start of the client's session. `given`: those of its
     /// role and database.
     fn own(
         &self,
@@ -238,8 +238,8 @@ impl<'a> Greeter<'a> {
         Ok(own)
     }
 
-    /// Returns the start state of the role's session. If the server may refuse the role, it is
-    /// asked to admit it, for its own words.
+    /// Returns the start state of the role's session. If the server may refuse the role, a
+    /// connection is tried, for the server's own message.
     async fn role_state(&self, who: &Who, proven: bool) -> Result<RoleState, Fault> {
         let Identity { database, role } = &who.identity;
         let databases = &self.shared.databases;
@@ -254,7 +254,8 @@ impl<'a> Greeter<'a> {
         }
     }
 
-    /// As many sessions as a server would allow connections.
+    /// Checks that the role and the database have no more sessions than the server would allow
+    /// connections.
     fn check_limits(&self, entry: &RegisterEntry, state: &RoleState) -> Result<(), Fault> {
         let Identity { database, role } = &entry.info.identity;
         let too_many = |of: &str, name: &str| {

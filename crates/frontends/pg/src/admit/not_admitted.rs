@@ -1,11 +1,11 @@
-//! Reasons for which a client is not admitted.
+//! Reasons why a client is not admitted.
 
 use windrow_core::Fault;
 
-/// The reason for which a client is not admitted.
+/// The reason why a client is not admitted.
 #[derive(Debug)]
 pub(super) enum NotAdmitted {
-    /// The connection is gone, or was never a client's, or carried a cancel request.
+    /// The connection is lost, was not a client's, or carried a cancel request: no error is sent.
     Silent,
     /// The client gets this error.
     Fatal(Fault),

@@ -13,7 +13,7 @@ pub(super) struct Request {
     pub(super) identity: Identity,
     pub(super) settings: Settings,
     pub(super) application_name: Name,
-    /// Windrow's own settings by their names behind `windrow.`, in their order.
+    /// Windrow's own settings, by their names after `windrow.`, in the client's order.
     pub(super) own: Vec<(Name, Name)>,
 }
 
@@ -25,7 +25,7 @@ pub(super) fn read(parameters: Vec<(String, String)>) -> Result<Request, NotAdmi
     let mut own = Vec::new();
     let mut startup: Vec<(Name, Name)> = Vec::new();
     for (name, value) in parameters {
-        // Names of settings have no case; the last of a name counts.
+        // Names of settings are not case-sensitive; if a name is repeated, the last value counts.
         match name.to_ascii_lowercase().as_str() {
             "user" => role = Some(value).filter(|role| !role.is_empty()),
             "database" => database = Some(value).filter(|name| !name.is_empty()),
@@ -67,7 +67,7 @@ fn set(startup: &mut Vec<(Name, Name)>, name: &str, value: &str) {
     startup.push((name.into(), value.into()));
 }
 
-/// Physical and logical replication are protocols of their own.
+/// Refuses replication: physical and logical replication are protocols of their own.
 fn replication(value: &str) -> Result<(), Fault> {
     if boolean(value) == Some(false) {
         return Ok(());
@@ -76,13 +76,13 @@ fn replication(value: &str) -> Result<(), Fault> {
     Err(Fault::new(FaultClass::Unsupported, "0A000", text))
 }
 
-/// Takes Windrow's own settings out of command-line options; gives the others.
+/// Removes Windrow's own settings from command-line options; returns the other options.
 fn options(text: &str, own: &mut Vec<(Name, Name)>) -> String {
     let mut others = String::new();
     let mut arguments = split(text).into_iter();
     while let Some(argument) = arguments.next() {
         let mut whole = vec![argument];
-        // `-c name=value`, `-cname=value` and `--name=value` are one thing.
+        // `-c name=value`, `-cname=value` and `--name=value` mean the same.
         if whole.first().is_some_and(|first| first == "-c") {
             whole.extend(arguments.next());
         }
@@ -107,7 +107,7 @@ fn options(text: &str, own: &mut Vec<(Name, Name)>) -> String {
     others
 }
 
-/// Splits at white space; a backslash takes the next character as it is (`pg_split_opts`).
+/// Splits at white space; a backslash escapes the next character (`pg_split_opts`).
 fn split(text: &str) -> Vec<String> {
     let mut arguments = Vec::new();
     let mut argument: Option<String> = None;
@@ -127,7 +127,7 @@ fn join_argument(all: &mut String, argument: &str) {
     if !all.is_empty() {
         all.push(' ');
     }
-    // Only a backslash at the end of all makes an empty one.
+    // Only a backslash at the end of the text leaves an empty argument.
     if argument.is_empty() {
         all.push('\\');
     }
@@ -139,7 +139,7 @@ fn join_argument(all: &mut String, argument: &str) {
     }
 }
 
-/// PostgreSQL's words for true and false, shortened as far as they stay unambiguous.
+/// Reads PostgreSQL's words for true and false, or any unambiguous prefix of them.
 fn boolean(value: &str) -> Option<bool> {
     let value = value.trim().to_ascii_lowercase();
     let is = |word: &str, least: usize| value.len() >= least && word.starts_with(&value);

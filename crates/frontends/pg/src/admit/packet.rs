@@ -1,4 +1,4 @@
-//! The first packet of a connection: a length, a code, and what the code asks for.
+//! The first packet of a connection: a length, a code, and a body that depends on the code.
 //!
 //! PostgreSQL's documentation, "Message Formats" (StartupMessage, SSLRequest, GSSENCRequest,
 //! CancelRequest); `src/backend/tcop/backend_startup.c`.
@@ -9,7 +9,7 @@ use windrow_core::{Fault, FaultClass};
 use super::not_admitted::NotAdmitted;
 
 /// The shortest and longest startup packet, in bytes, the length included
-/// (`MAX_STARTUP_PACKET_LENGTH` is what follows it).
+/// (`MAX_STARTUP_PACKET_LENGTH` excludes it).
 const MIN_PACKET_BYTES: usize = 8;
 const MAX_PACKET_BYTES: usize = 10_004;
 
@@ -17,11 +17,11 @@ const CANCEL_REQUEST: u32 = 80_877_102;
 const SSL_REQUEST: u32 = 80_877_103;
 const GSSENC_REQUEST: u32 = 80_877_104;
 
-/// The oldest and the newest version of the protocol that are spoken: major and minor version.
+/// The oldest and the newest supported version of the protocol: major and minor version.
 const PROTOCOL: u32 = 3 << 16;
 const NEWEST_PROTOCOL: u32 = PROTOCOL + 2;
 
-/// The version of the protocol from which on cancel keys are longer than 4 bytes.
+/// The version of the protocol from which on cancel keys may be longer than 4 bytes.
 const LONG_KEYS: u32 = PROTOCOL + 2;
 
 /// The lengths of cancel keys, in bytes.
@@ -36,9 +36,9 @@ pub(super) enum Packet {
     Gss,
     /// A request to interrupt the statement of a session.
     Cancel {
-        /// Which session.
+        /// The process number of the session.
         pid: i32,
-        /// By what right.
+        /// The secret of the session.
         secret: Box<[u8]>,
     },
     /// A request for a session.
@@ -48,7 +48,7 @@ pub(super) enum Packet {
 /// A StartupMessage.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Startup {
-    /// The version of the protocol that is asked for.
+    /// The requested version of the protocol.
     pub(super) version: u32,
     /// Protocol options (`_pq_.`), all of which are unknown here.
     pub(super) unknown: Vec<String>,
@@ -57,17 +57,17 @@ pub(super) struct Startup {
 }
 
 impl Startup {
-    /// The version of the protocol that is spoken with the client.
+    /// Returns the version of the protocol that is used with the client.
     pub(super) fn spoken(&self) -> u32 {
         self.version.min(NEWEST_PROTOCOL)
     }
 
-    /// Returns true if the client asks for more than is spoken.
+    /// Returns true if the client asks for more than is supported.
     pub(super) fn is_beyond(&self) -> bool {
         self.version > NEWEST_PROTOCOL || !self.unknown.is_empty()
     }
 
-    /// The length of the client's cancel key, in bytes.
+    /// Returns the length of the client's cancel key, in bytes.
     pub(super) fn key_bytes(&self) -> usize {
         match self.spoken() >= LONG_KEYS {
             true => 32,
@@ -76,10 +76,10 @@ impl Startup {
     }
 }
 
-/// Reads one, and not a byte behind it.
+/// Reads a packet, and not a byte after it.
 pub(super) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Result<Packet, NotAdmitted> {
     let length = stream.read_u32().await.map_err(|_| NotAdmitted::Silent)?;
-    // As the server does it: a driver that is closed before it has begun says goodbye here, and
+    // As the server does: a driver that is closed before it begins sends a zero length here, and
     // expects no answer.
     let length = usize::try_from(length)
         .ok()
@@ -137,7 +137,7 @@ fn startup(version: u32, rest: &[u8]) -> Result<Startup, NotAdmitted> {
         ..Startup::default()
     };
     loop {
-        // The last value's own terminator leaves an empty text behind it: without that, the last
+        // The last value's terminator leaves an empty text after it. If that is missing, the last
         // name has no value.
         let name = texts.next().ok_or_else(bad)?;
         if name.is_empty() {

@@ -11,13 +11,13 @@ use crate::access;
 use crate::codec::answer::{self, message, parameter_status, text};
 use crate::codec::failure;
 
-/// The time in which a client that is turned away may take the error. Meanwhile its messages are
-/// read: a socket that is closed with bytes unread resets the connection, and the client may never
+/// The time in which a client that is turned away may read the error. Meanwhile its messages are
+/// read, because closing a socket with unread bytes resets the connection, and the client may never
 /// see the error.
 const ERROR_TIMEOUT: Duration = Duration::from_secs(1);
 const MAX_READ_AT_END_BYTES: usize = 64 * 1024;
 
-/// NegotiateProtocolVersion.
+/// Writes NegotiateProtocolVersion.
 pub(super) fn negotiate(out: &mut BytesMut, spoken: u32, unknown: &[String]) {
     message(out, b'v', |out| {
         out.put_u32(spoken);
@@ -26,12 +26,12 @@ pub(super) fn negotiate(out: &mut BytesMut, spoken: u32, unknown: &[String]) {
     });
 }
 
-/// AuthenticationOk.
+/// Writes AuthenticationOk.
 pub(super) fn welcome(out: &mut BytesMut) {
     message(out, b'R', |out| out.put_u32(0));
 }
 
-/// AuthenticationSASL: the mechanisms.
+/// Writes AuthenticationSASL, with the mechanisms.
 pub(super) fn mechanisms(out: &mut BytesMut, names: &[&str]) {
     message(out, b'R', |out| {
         out.put_u32(10);
@@ -40,7 +40,7 @@ pub(super) fn mechanisms(out: &mut BytesMut, names: &[&str]) {
     });
 }
 
-/// AuthenticationSASLContinue (11) or AuthenticationSASLFinal (12).
+/// Writes AuthenticationSASLContinue (11) or AuthenticationSASLFinal (12).
 pub(super) fn sasl(out: &mut BytesMut, step: u32, data: &str) {
     message(out, b'R', |out| {
         out.put_u32(step);
@@ -48,7 +48,7 @@ pub(super) fn sasl(out: &mut BytesMut, step: u32, data: &str) {
     });
 }
 
-/// BackendKeyData.
+/// Writes BackendKeyData.
 pub(super) fn key(out: &mut BytesMut, pid: i32, secret: &[u8]) {
     message(out, b'K', |out| {
         out.put_i32(pid);
@@ -58,7 +58,7 @@ pub(super) fn key(out: &mut BytesMut, pid: i32, secret: &[u8]) {
 
 /// Writes the greeting of a new session at the console.
 pub(super) fn greet_console(out: &mut BytesMut, role: &str, application_name: &str) {
-    // Drivers read a PostgreSQL version out of it and choose by it what they may ask.
+    // Drivers parse a PostgreSQL version from it, and decide by it what they may ask.
     let version = format!("16.0 (Windrow {})", env!("CARGO_PKG_VERSION"));
     for (name, value) in [
         ("server_version", version.as_str()),
@@ -78,7 +78,7 @@ pub(super) fn greet_console(out: &mut BytesMut, role: &str, application_name: &s
     out.put_slice(answer::READY);
 }
 
-/// Says why a client is turned away, as far as it listens, and closes.
+/// Sends the client the reason why it is turned away, if it still reads, and closes the connection.
 pub(super) async fn turn_away(mut stream: Socket, fault: &Fault) {
     let mut out = BytesMut::new();
     failure::fatal(&mut out, fault);
@@ -95,17 +95,17 @@ pub(super) async fn turn_away(mut stream: Socket, fault: &Fault) {
         }
         std::io::Result::Ok(())
     };
-    // A client that does not take the error is turned away all the same.
+    // A client that does not read the error is turned away nevertheless.
     drop(timeout(ERROR_TIMEOUT, telling).await);
 }
 
-/// Closes a connection without a word, in order: a client takes TLS that ends without an alert for
-/// cut off.
+/// Closes a connection in an orderly way without a message: clients treat TLS that ends without an
+/// alert as truncated.
 pub(super) async fn close(mut stream: Socket) {
     drop(timeout(ERROR_TIMEOUT, stream.shutdown()).await);
 }
 
-/// Why a proof was not good enough, as PostgreSQL says it.
+/// Returns the fault of a failed proof, in PostgreSQL's words.
 pub(super) fn not_proven(error: ScramError, role: &str) -> Fault {
     use windrow_core::FaultClass::Denied;
     let text = error.to_string();

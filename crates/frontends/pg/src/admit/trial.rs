@@ -1,8 +1,8 @@
 use super::options;
 use super::packet::{self, Packet};
 
-/// Reads the first packet of a connection, writes it down again, and checks that it is the same
-/// packet, and that settings which are taken out of its options are not found there a second time.
+/// Reads the first packet of a connection, writes it, and checks that the result is the same
+/// packet, and that settings which were removed from its options are not found again.
 pub(crate) fn startup(bytes: &[u8]) {
     let Ok(packet) = packet::parse(bytes) else {
         return;

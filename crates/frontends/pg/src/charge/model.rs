@@ -1,6 +1,6 @@
-//! A model: random clients that announce, send, stall and leave, and databases that stall, against
-//! the real budget and the real rules for long messages, in simulated time. A client always
-//! progresses, and all is given back in the end.
+//! A model in simulated time: random clients that announce, send, stall and leave, and databases
+//! that stall, with the real budget and the real rules for long messages. Checks that some client
+//! always progresses, and that all memory is returned in the end.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -17,11 +17,11 @@ const TOTAL: usize = 4 << 20;
 const CLIENTS: usize = 60;
 const TURNS: usize = 12;
 const LANES: usize = 3;
-/// Nobody has to wait for longer than this while nobody else gets on: longer than databases and
-/// clients stall here.
+/// The longest time that a client may wait while no other client progresses: longer than databases
+/// and clients stall here.
 const LONG: Duration = Duration::from_secs(300);
 
-/// By which rules a message that is there is paid for.
+/// The rule by which memory for a complete message is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
     /// The rules of [`Charge::pay`].
@@ -30,7 +30,7 @@ enum Rule {
     WaitsWhileItHolds,
 }
 
-/// Memory of something that is written, and who waits for that.
+/// The memory of a write, and the channel to the task that waits for it.
 type Write = (Permit, oneshot::Sender<()>);
 
 struct World {
@@ -46,7 +46,7 @@ fn pause(rng: &mut StdRng, most: u64) -> Sleep {
     sleep(Duration::from_millis(rng.random_range(0..=most)))
 }
 
-/// A database that writes one thing after another, and stands still now and then.
+/// A database that executes one write after another, and stalls from time to time.
 async fn database(mut writes: mpsc::UnboundedReceiver<Write>, seed: u64) {
     let mut rng = StdRng::seed_from_u64(seed);
     while let Some((permit, done)) = writes.recv().await {
@@ -67,7 +67,7 @@ impl World {
         }
     }
 
-    /// A short message: it holds nothing, and waits.
+    /// A short message: holds nothing, and waits.
     async fn short(&self, rng: &mut StdRng) {
         let bytes = rng.random_range(100..FREE_BYTES);
         if let Ok(permit) = self.budget.take(bytes).await {
@@ -75,7 +75,7 @@ impl World {
         }
     }
 
-    /// One that takes more as more of it comes, and never waits.
+    /// A message that takes more memory as more of it arrives, and never waits.
     async fn growing(&self, rng: &mut StdRng) {
         let mut held = Permit::empty();
         for _ in 0..rng.random_range(1..20) {
@@ -116,7 +116,7 @@ impl World {
                 self.write(permit, rng).await;
             }
             None => {
-                // It goes to a server connection as it is.
+                // Relayed unchanged on a server connection.
                 let _server = self.servers.acquire().await;
                 pause(rng, 100).await;
             }
@@ -137,7 +137,7 @@ impl World {
     }
 }
 
-/// Returns true if all clients come to their end and all memory is given back.
+/// Returns true if all clients finish and all memory is returned.
 async fn ends_well(seed: u64, rule: Rule) -> bool {
     let budget = Budget::new(TOTAL);
     let (lanes, writes): (Vec<_>, Vec<_>) = (0..LANES).map(|_| mpsc::unbounded_channel()).unzip();
@@ -170,7 +170,7 @@ async fn ends_well(seed: u64, rule: Rule) -> bool {
         }
     };
     let ended = tasks.run_until(progressing).await;
-    // What was asked for and not waited for.
+    // Tasks whose requests were never awaited.
     tasks.run_until(sleep(LONG * 10)).await;
     ended && budget.held() == 0 && world.messages.share.held() == 0
 }
@@ -182,7 +182,7 @@ async fn somebody_always_progresses_and_all_is_given_back() {
     }
 }
 
-/// The rule that once locked the program up at its default settings.
+/// Finds the deadlock of an earlier rule, which occurred with the default settings.
 #[tokio::test(start_paused = true)]
 async fn who_waits_while_it_holds_is_found() {
     for seed in 0..30 {

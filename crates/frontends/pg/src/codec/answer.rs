@@ -1,4 +1,4 @@
-//! Writing a server's messages.
+//! Writes a server's messages.
 
 use bytes::{BufMut, BytesMut};
 use windrow_core::{Formats, Op, Signature};
@@ -16,36 +16,36 @@ pub(crate) const EMPTY_QUERY: &[u8] = b"I\0\0\0\x04";
 /// ReadyForQuery outside of a transaction.
 pub(crate) const READY: &[u8] = b"Z\0\0\0\x05I";
 
-/// The number of the type int8.
+/// The OID of the type `int8`.
 const INT8: u32 = 20;
-/// The number of the type text.
+/// The OID of the type `text`.
 const TEXT: u32 = 25;
 
-/// Writes a message: its tag, its length, its body.
+/// Writes a message: tag, length, body.
 pub(crate) fn message(out: &mut BytesMut, tag: u8, body: impl FnOnce(&mut BytesMut)) {
     out.put_u8(tag);
     let start = out.len();
     out.put_i32(0);
     body(out);
-    // A body is far below 2 GiB: what goes into it was bounded when it was received.
+    // A body is far below 2 GiB, because its contents were limited when they were received.
     let length = i32::try_from(out.len() - start).unwrap_or(i32::MAX);
     if let Some(place) = out.get_mut(start..start + 4) {
         place.copy_from_slice(&length.to_be_bytes());
     }
 }
 
-/// Writes a text and its closing zero byte.
+/// Writes a text and its terminating zero byte.
 pub(crate) fn text(out: &mut BytesMut, text: &[u8]) {
     out.put_slice(text);
     out.put_u8(0);
 }
 
-/// ReadyForQuery: `I` idle, `T` in a transaction, `E` in a failed one.
+/// Writes ReadyForQuery: `I` idle, `T` in a transaction, `E` in a failed one.
 pub(crate) fn ready(out: &mut BytesMut, status: u8) {
     message(out, b'Z', |out| out.put_u8(status));
 }
 
-/// ParameterDescription.
+/// Writes ParameterDescription.
 pub(crate) fn parameters(out: &mut BytesMut, types: &[u32]) {
     message(out, b't', |out| {
         out.put_u16(u16::try_from(types.len()).unwrap_or(u16::MAX));
@@ -53,8 +53,8 @@ pub(crate) fn parameters(out: &mut BytesMut, types: &[u32]) {
     });
 }
 
-/// RowDescription from a body in which all formats are text, with these formats; NoData without
-/// one.
+/// Writes RowDescription with these formats, from a body in which all formats are text; NoData
+/// without a body.
 pub(crate) fn fields(out: &mut BytesMut, body: Option<&[u8]>, formats: &Formats) {
     let Some(body) = body else {
         return out.put_slice(NO_DATA);
@@ -68,7 +68,7 @@ pub(crate) fn fields(out: &mut BytesMut, body: Option<&[u8]>, formats: &Formats)
     }
 }
 
-/// Writes the formats into a RowDescription's body.
+/// Writes formats into a RowDescription's body.
 fn set_formats(body: &mut [u8], formats: &Formats) {
     let count = columns(body);
     let mut rest = body.get_mut(2..).unwrap_or_default();
@@ -76,7 +76,7 @@ fn set_formats(body: &mut [u8], formats: &Formats) {
         let Some(name) = memchr::memchr(0, rest) else {
             return;
         };
-        // Behind the name: table, column, type, size, modifier.
+        // After the name: table, column, type, size, modifier.
         let format = name + 1 + 4 + 2 + 4 + 2 + 4;
         let Some((head, behind)) = rest.split_at_mut_checked(format + 2) else {
             return;
@@ -88,8 +88,8 @@ fn set_formats(body: &mut [u8], formats: &Formats) {
     }
 }
 
-/// Writes whole messages, and `after` wherever they describe a statement that has the types of
-/// `before`.
+/// Writes complete messages, with the types of `after` wherever they describe a statement with the
+/// types of `before`.
 pub(crate) fn described_again(
     out: &mut BytesMut,
     mut messages: &[u8],
@@ -119,13 +119,13 @@ pub(crate) fn described_again(
     }
 }
 
-/// The types in the body of a ParameterDescription.
+/// Returns the types in the body of a ParameterDescription.
 pub(crate) fn oids(body: &[u8]) -> impl Iterator<Item = u32> {
     let oids = body.get(2..).unwrap_or_default().as_chunks().0.iter();
     oids.map(|oid| u32::from_be_bytes(*oid))
 }
 
-/// Returns the signature of a statement that gives these rows.
+/// Returns the signature of a statement with these result columns.
 fn rows(body: &[u8]) -> Signature {
     Signature {
         parameters: Box::default(),
@@ -133,7 +133,7 @@ fn rows(body: &[u8]) -> Signature {
     }
 }
 
-/// The formats in a RowDescription's body.
+/// Returns the formats in a RowDescription's body.
 fn formats(body: &[u8]) -> Formats {
     let mut rest = body.get(2..).unwrap_or_default();
     let mut each = Vec::with_capacity(columns(body));
@@ -146,7 +146,7 @@ fn formats(body: &[u8]) -> Formats {
     Formats::of(each.into_iter())
 }
 
-/// The number of columns of a RowDescription's body.
+/// Returns the number of columns of a RowDescription's body.
 pub(crate) fn columns(body: &[u8]) -> usize {
     match body {
         [a, b, ..] => usize::from(u16::from_be_bytes([*a, *b])),
@@ -154,7 +154,7 @@ pub(crate) fn columns(body: &[u8]) -> usize {
     }
 }
 
-/// CommandComplete of a write.
+/// Writes CommandComplete of a write.
 #[inline]
 pub(crate) fn command_complete(out: &mut BytesMut, op: Op, rows: u64) {
     let word: &[u8] = match op {
@@ -170,7 +170,7 @@ pub(crate) fn command_complete(out: &mut BytesMut, op: Op, rows: u64) {
     });
 }
 
-/// CommandComplete with any tag.
+/// Writes CommandComplete with any tag.
 pub(crate) fn complete(out: &mut BytesMut, tag: &str) {
     message(out, b'C', |out| text(out, tag.as_bytes()));
 }
@@ -189,7 +189,7 @@ fn decimal(out: &mut BytesMut, mut number: u64) {
     out.put_slice(digits.get(at..).unwrap_or_default());
 }
 
-/// The body of a RowDescription of one column: int8, or text.
+/// Returns the body of a RowDescription of one column: int8 or text.
 pub(crate) fn one_field(name: &str, is_int8: bool) -> Box<[u8]> {
     let mut body = BytesMut::new();
     body.put_u16(1);
@@ -203,7 +203,7 @@ pub(crate) fn one_field(name: &str, is_int8: bool) -> Box<[u8]> {
     body.as_ref().into()
 }
 
-/// DataRow of one column.
+/// Writes a DataRow of one column.
 pub(crate) fn one_value(out: &mut BytesMut, value: &[u8]) {
     message(out, b'D', |out| {
         out.put_u16(1);
@@ -212,7 +212,7 @@ pub(crate) fn one_value(out: &mut BytesMut, value: &[u8]) {
     });
 }
 
-/// DataRow of one int8, and CommandComplete of the SELECT that asked for it.
+/// Writes a DataRow of one int8, and CommandComplete of its SELECT.
 pub(crate) fn number(out: &mut BytesMut, number: i64, binary: bool) {
     if binary {
         one_value(out, &number.to_be_bytes());
@@ -222,7 +222,7 @@ pub(crate) fn number(out: &mut BytesMut, number: i64, binary: bool) {
     complete(out, "SELECT 1");
 }
 
-/// ParameterStatus.
+/// Writes ParameterStatus.
 pub(crate) fn parameter_status(out: &mut BytesMut, name: &str, value: &str) {
     message(out, b'S', |out| {
         text(out, name.as_bytes());

@@ -1,4 +1,4 @@
-//! DataRow messages: reading and writing.
+//! Reads and writes DataRow messages.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
@@ -7,7 +7,7 @@ use super::answer::message;
 /// The columns of a row; `None` is NULL.
 pub(crate) type Columns = Vec<Option<Bytes>>;
 
-/// Reads messages that are rows. `None`: one is something else, or is not whole.
+/// Reads messages that are rows; `None` if one is incomplete or something else.
 pub(crate) fn rows(messages: &Bytes) -> Option<Vec<Columns>> {
     let (mut rest, mut rows) = (messages.clone(), Vec::new());
     while !rest.is_empty() {
@@ -23,7 +23,7 @@ pub(crate) fn rows(messages: &Bytes) -> Option<Vec<Columns>> {
     Some(rows)
 }
 
-/// Reads the body of a row. `None`: it is not whole.
+/// Reads the body of a row; `None` if it is incomplete.
 pub(crate) fn columns(mut body: Bytes) -> Option<Columns> {
     let count = body.try_get_u16().ok()?;
     let mut columns = Vec::with_capacity(usize::from(count));
@@ -50,12 +50,12 @@ pub(crate) fn row<'c>(
     });
 }
 
-/// Writes a value as it stands in a row, and in Bind.
+/// Writes a value in the form of rows and of Bind.
 pub(crate) fn value(out: &mut BytesMut, value: Option<&[u8]>) {
     match value {
         None => out.put_i32(-1),
         Some(value) => {
-            // What was received is far below 2 GiB.
+            // A received value is far below 2 GiB.
             out.put_i32(i32::try_from(value.len()).unwrap_or(i32::MAX));
             out.put_slice(value);
         }

@@ -1,4 +1,4 @@
-//! ErrorResponse.
+//! Writes ErrorResponse.
 
 use bytes::{BufMut, BytesMut};
 use windrow_core::Fault;
@@ -6,8 +6,8 @@ use windrow_core::Fault;
 use super::answer::{message, text};
 use super::message::HEADER;
 
-/// Writes what a fault says: the server's own messages where there are some, else an ErrorResponse
-/// made from it.
+/// Writes a fault: the server's own messages if there are some, otherwise an ErrorResponse made
+/// from it.
 pub(crate) fn fault(out: &mut BytesMut, fault: &Fault) {
     match fault.verbatim() {
         Some(messages) => {
@@ -18,12 +18,12 @@ pub(crate) fn fault(out: &mut BytesMut, fault: &Fault) {
     }
 }
 
-/// The same, of a call that its client bound to a portal of a name: what the server says of its
-/// values names it.
+/// Writes the fault of a call that was bound to a named portal: the server's messages about its
+/// values contain the name.
 pub(crate) fn of_portal(out: &mut BytesMut, said: &Fault, portal: Option<&[u8]>) {
     const UNNAMED: &[u8] = b"\0Wunnamed portal parameter";
     let place = said.verbatim().zip(portal).and_then(|(messages, portal)| {
-        // Values are refused before anything else can be said.
+        // Values are refused before any other message.
         let body = messages.strip_prefix(b"E")?.get(4..)?;
         Some((body, memchr::memmem::find(body, UNNAMED)?, portal))
     });
@@ -39,8 +39,8 @@ pub(crate) fn of_portal(out: &mut BytesMut, said: &Fault, portal: Option<&[u8]>)
     });
 }
 
-/// The same, of a statement that its client sent after so many characters of a longer text: the
-/// server's position in it becomes one in that text.
+/// Writes the fault of a statement that comes after this many characters of a longer text: the
+/// server's position is converted to one in that text.
 pub(crate) fn moved(out: &mut BytesMut, said: &Fault, skipped: u32) {
     let error = said.verbatim().and_then(|messages| {
         let place = error(messages)?;
@@ -66,8 +66,8 @@ pub(crate) fn moved(out: &mut BytesMut, said: &Fault, skipped: u32) {
     });
 }
 
-/// The same, of a statement that was answered before it was executed. `said`: the part of its text
-/// that the client gets.
+/// Writes the fault of a statement that was answered before it was executed. `said`: the part of
+/// its text that the client gets.
 pub(crate) fn late(out: &mut BytesMut, late: &Fault, said: &[u8]) {
     let place = late.verbatim().and_then(|messages| {
         let place = error(messages)?;
@@ -79,9 +79,9 @@ pub(crate) fn late(out: &mut BytesMut, late: &Fault, said: &[u8]) {
     }
 }
 
-/// Writes an ErrorResponse with the text that it is about, which is not the text that its client
-/// has just sent: the place in it is one in an internal query. `body`: of the server's error;
-/// `has_place`: the server's place is one in this text.
+/// Writes an ErrorResponse about another text than the one that the client has just sent, so the
+/// position becomes one in an internal query. `body`: of the server's error; `has_place`: true if
+/// the server's position is one in this text.
 pub(crate) fn with_text(out: &mut BytesMut, body: &[u8], said: &[u8], has_place: bool) {
     message(out, b'E', |out| {
         let mut fields = body
@@ -116,7 +116,7 @@ pub(crate) fn with_text(out: &mut BytesMut, body: &[u8], said: &[u8], has_place:
     });
 }
 
-/// Returns the place of the ErrorResponse, which is the last of some messages.
+/// Returns the offset of the ErrorResponse, which is the last of several messages.
 fn error(messages: &[u8]) -> Option<usize> {
     let mut at = 0;
     while let Some([tag, a, b, c, d]) = messages.get(at..at + HEADER) {
@@ -134,7 +134,7 @@ pub(crate) fn fatal(out: &mut BytesMut, fault: &Fault) {
     made(out, "FATAL", fault);
 }
 
-/// Writes PostgreSQL's notice of a name that is longer than the server keeps.
+/// Writes PostgreSQL's notice about a truncated name.
 pub(crate) fn cut_name(out: &mut BytesMut, whole: &str, cut: &str) {
     let words = format!("identifier \"{whole}\" will be truncated to \"{cut}\"");
     message(out, b'N', |out| {
@@ -167,7 +167,7 @@ fn made(out: &mut BytesMut, severity: &str, fault: &Fault) {
         for (field, value) in fields {
             if let Some(value) = value {
                 out.put_u8(field);
-                // A zero byte would end the field too early.
+                // A zero byte would end the field early.
                 match value.contains('\0') {
                     true => text(out, value.replace('\0', " ").as_bytes()),
                     false => text(out, value.as_bytes()),

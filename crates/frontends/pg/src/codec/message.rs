@@ -1,30 +1,29 @@
-//! Messages of a client: where one ends and the next begins, and what it says, borrowed from the
-//! receive buffer.
+//! Messages of a client: finds their ends, and parses them without copying from the receive buffer.
 
 use memchr::memchr;
 use thiserror::Error;
 use windrow_core::{Fault, FaultClass, Formats};
 
-/// A message's type and its length.
+/// The bytes of a message's type and length.
 pub(crate) const HEADER: usize = 5;
 
-/// The longest message of the kinds that hold a name at most (PostgreSQL's
+/// The longest message of kinds that contain at most a name (PostgreSQL's
 /// `PQ_SMALL_MESSAGE_LIMIT`), in bytes.
 const MAX_SHORT_BYTES: usize = 10_000;
 
-/// The front of the bytes that a client sent.
+/// The message at the front of the received bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Front {
-    /// A whole message and the bytes it takes.
+    /// A complete message, and its length.
     Whole { tag: u8, total: usize },
-    /// A part of a message; how many bytes it takes is known once its header is there.
+    /// An incomplete message; its type and length are known once its header has arrived.
     Part { header: Option<(u8, usize)> },
 }
 
-/// Bytes that are no message. The connection cannot go on after them.
+/// Bytes that are not a message. The connection cannot continue after them.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub(crate) enum Violation {
-    /// PostgreSQL's own words.
+    /// An unknown type, in PostgreSQL's words.
     #[error("invalid frontend message type {0}")]
     Tag(u8),
     /// A length that this kind of message cannot have.
@@ -63,7 +62,7 @@ impl Violation {
     }
 }
 
-/// Looks at the front of `bytes`. `longest` bounds a message that is not COPY data, in bytes.
+/// Examines the front of `bytes`. `longest` is the longest message other than COPY data, in bytes.
 #[inline]
 pub(crate) fn front(bytes: &[u8], longest: usize) -> Result<Front, Violation> {
     let Some((&[tag, a, b, c, d], behind)) = bytes.split_first_chunk::<HEADER>() else {
@@ -77,13 +76,13 @@ pub(crate) fn front(bytes: &[u8], longest: usize) -> Result<Front, Violation> {
     }
     let length = i32::from_be_bytes([a, b, c, d]);
     let bad = Violation::Length { tag, length };
-    // The length counts itself but not the tag.
+    // The length includes itself, but not the tag.
     let body = usize::try_from(length).ok().and_then(|n| n.checked_sub(4));
     let body = body.ok_or(bad)?;
     if body > MAX_SHORT_BYTES && is_short(tag) {
         return Err(bad);
     }
-    // COPY data is passed on piece by piece, whatever its length.
+    // COPY data is passed on in pieces, whatever its length is.
     if body > longest && tag != b'd' {
         return Err(Violation::TooLong {
             tag,
@@ -112,7 +111,7 @@ fn is_short(tag: u8) -> bool {
     matches!(tag, b'C' | b'D' | b'E' | b'H' | b'S' | b'X' | b'c' | b'f')
 }
 
-/// A client's message, read as far as a session needs it.
+/// A client's message, parsed as far as a session needs it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Message<'a> {
     /// A simple query: its text.
@@ -129,12 +128,11 @@ pub(crate) enum Message<'a> {
     Close(Kind, &'a [u8]),
     /// The end of a segment.
     Sync,
-    /// Asks for the answers that are there.
+    /// Asks for the answers so far.
     Flush,
-    /// Good-bye.
+    /// The client ends the session.
     Terminate,
-    /// Anything else, or one whose body does not have the layout it should have: the server says
-    /// what is wrong with it.
+    /// Any other message, or one with a malformed body: the server reports what is wrong.
     Other(u8),
 }
 
@@ -150,37 +148,37 @@ pub(crate) enum Kind {
 /// A Parse message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Parse<'a> {
-    /// The statement's name; empty: the unnamed one.
+    /// The statement's name; empty for the unnamed one.
     pub(crate) name: &'a [u8],
     /// The statement's text.
     pub(crate) text: &'a [u8],
-    /// The types that the client names: big-endian numbers.
+    /// The types that the client names, as big-endian numbers.
     pub(crate) types: &'a [u8],
 }
 
 /// A Bind message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bind<'a> {
-    /// The portal's name; empty: the unnamed one.
+    /// The portal's name; empty for the unnamed one.
     pub(crate) portal: &'a [u8],
     /// The statement's name.
     pub(crate) statement: &'a [u8],
     formats: &'a [u8],
     /// The number of values.
     pub(crate) count: usize,
-    /// The values: for each a length and that many bytes.
+    /// The values, each as a length and that many bytes.
     pub(crate) values: &'a [u8],
     results: &'a [u8],
 }
 
 impl<'a> Message<'a> {
-    /// Reads the body of a message.
+    /// Parses the body of a message.
     #[inline]
     pub(crate) fn read(tag: u8, body: &'a [u8]) -> Self {
         Self::well_formed(tag, body).unwrap_or(Self::Other(tag))
     }
 
-    /// Returns true if it uses the unnamed statement that is there.
+    /// Returns true if the message uses the existing unnamed statement.
     pub(crate) fn uses_unnamed(&self) -> bool {
         match self {
             Self::Bind(bind) => bind.statement.is_empty(),
@@ -203,8 +201,7 @@ impl<'a> Message<'a> {
             b'X' => Self::Terminate,
             _ => return None,
         };
-        // PostgreSQL does not look into the bodies of Terminate, Sync and Flush more than this
-        // either.
+        // PostgreSQL does not check the bodies of Terminate, Sync and Flush more closely either.
         rest.0.is_empty().then_some(message)
     }
 }
@@ -217,7 +214,7 @@ impl<'a> Parse<'a> {
         Some(Self { name, text, types })
     }
 
-    /// The types that the client names; 0: the server decides.
+    /// Returns the types that the client names; 0 if the server decides.
     pub(crate) fn type_oids(&self) -> impl ExactSizeIterator<Item = u32> + Clone + 'a {
         self.types
             .chunks_exact(size_of::<u32>())
@@ -247,20 +244,20 @@ impl<'a> Bind<'a> {
         })
     }
 
-    /// Returns the formats of the values; `None` if the codes make no sense.
+    /// Returns the formats of the values; `None` if the codes are invalid.
     #[inline]
     pub(crate) fn formats(&self) -> Option<Formats> {
         formats(self.formats, self.count)
     }
 
-    /// Returns the formats of `columns` columns; `None` if the codes make no sense.
+    /// Returns the formats of `columns` columns; `None` if the codes are invalid.
     #[inline]
     pub(crate) fn results(&self, columns: usize) -> Option<Formats> {
         formats(self.results, columns)
     }
 }
 
-/// Format codes: none, one for all, or one for each.
+/// Parses format codes: none, one for all, or one for each.
 #[inline]
 fn formats(codes: &[u8], count: usize) -> Option<Formats> {
     match codes {
@@ -275,8 +272,8 @@ fn formats(codes: &[u8], count: usize) -> Option<Formats> {
     }
 }
 
-/// The remaining bytes of a body. Every method takes from the front, or returns `None` if too
-/// little is there.
+/// The remaining bytes of a body. Every method takes from the front, or returns `None` if too few
+/// are left.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
@@ -304,7 +301,7 @@ impl<'a> Rest<'a> {
         self.array().map(i32::from_be_bytes)
     }
 
-    /// Bytes up to a zero byte, which is taken as well.
+    /// Takes bytes up to a zero byte, and that byte.
     #[inline]
     fn text(&mut self) -> Option<&'a [u8]> {
         let text = self.bytes(memchr(0, self.0)?)?;

@@ -1,5 +1,5 @@
-//! PostgreSQL's protocol, version 3.0, from the server's side: client messages in, server messages
-//! out.
+//! PostgreSQL's protocol, version 3.0, from the server's side: parses client messages, and writes
+//! server messages.
 //!
 //! <https://www.postgresql.org/docs/current/protocol-message-formats.html>
 

@@ -1,4 +1,4 @@
-//! The codec, and what it makes of anything at all.
+//! Tests of the codec, also with arbitrary bytes.
 
 use bytes::BytesMut;
 use proptest::prelude::*;

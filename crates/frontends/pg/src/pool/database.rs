@@ -1,4 +1,4 @@
-//! The server connections of one database: how many there may be, and those that nobody uses.
+//! The server connections of one database: their limit, and the idle ones.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,10 +21,10 @@ pub(super) struct Database {
     pub(super) target: Target,
     pub(super) connect_timeout: Duration,
     idle_time: Duration,
-    /// One for each connection that may be in use.
+    /// One slot for each connection in use.
     pub(super) slots: Arc<ConnectionSlots>,
     idle: Mutex<Idle>,
-    /// Connections of an earlier generation are closed when they are given back.
+    /// The current generation. Connections of an earlier one are closed when they are given back.
     pub(super) generation: AtomicU64,
     used: Mutex<BTreeMap<Name, usize>>,
     pub(super) reports: Arc<Reports>,
@@ -45,7 +45,7 @@ pub(crate) struct ServerLine {
     pub(crate) role: Name,
     pub(crate) used: usize,
     pub(crate) idle: usize,
-    /// The most of the database, for all roles.
+    /// The limit of the database, for all roles.
     pub(crate) most: usize,
 }
 
@@ -97,14 +97,14 @@ impl Database {
         self.slots.wanted().await;
     }
 
-    /// A connection that nobody uses, if there is one of the kind.
+    /// Takes an idle connection, if there is one of the kind.
     pub(super) fn take_idle(&self, kind: &ConnectionKind, who: &Who) -> Option<Parked> {
         let parked = self.idle().take(kind, who)?;
         self.metrics.servers_idle.dec();
         Some(parked)
     }
 
-    /// Takes a connection back.
+    /// Keeps a connection that was given back.
     pub(super) fn park(&self, parked: Parked) {
         let mut idle = self.idle();
         if parked.generation == self.generation.load(Ordering::SeqCst) {
@@ -115,7 +115,7 @@ impl Database {
         }
     }
 
-    /// Lets nobody else have a connection that is there now.
+    /// Lets no other session use the connections that exist now.
     pub(super) fn retire(&self) {
         self.generation.fetch_add(1, Ordering::SeqCst);
         let idle = self.idle().all();
@@ -176,7 +176,7 @@ impl Database {
     }
 
     fn idle(&self) -> MutexGuard<'_, Idle> {
-        // Each change is one insertion or removal: whole at any moment.
+        // Each change is a single insertion or removal, so a panic leaves the list consistent.
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -205,8 +205,7 @@ impl Drop for Slot {
 }
 
 impl IdleConnections for Database {
-    /// Idle connections have no slots, but there are never more of them than there are slots
-    /// free.
+    /// Idle connections have no slots, but there are never more of them than free slots.
     fn shrink(&self, free: usize) {
         let superfluous = self.idle().beyond(free);
         self.closed(superfluous.len());

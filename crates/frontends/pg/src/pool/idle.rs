@@ -1,4 +1,4 @@
-//! Connections that nobody uses at this moment.
+//! Idle server connections.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::state::ConnectionState;
 use super::who::Who;
 use crate::senders::Sender;
 
-/// The properties that cannot be changed on a connection.
+/// The properties of a connection that cannot be changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ConnectionKind {
     pub(super) role: Name,
@@ -34,23 +34,23 @@ impl ConnectionKind {
     }
 }
 
-/// A connection with all that is known of it.
+/// An idle connection, and its known state.
 #[derive(Debug)]
 pub(super) struct Parked {
     pub(super) kind: ConnectionKind,
     pub(super) wire: Wire,
     pub(super) names: Names,
     pub(super) state: ConnectionState,
-    /// Of which generation of the pool's connections it is.
+    /// The generation of the pool's connections to which it belongs.
     pub(super) generation: u64,
-    /// The runtime that opened it, and that wakes who waits for it.
+    /// The runtime that opened it, and that wakes its tasks.
     pub(super) runtime: Id,
     /// The session whose notifications were sent over it.
     pub(super) sender: Option<Sender>,
     pub(super) since: Instant,
 }
 
-/// All connections of a database that nobody uses, in the order in which they were given back.
+/// All idle connections of a database, in the order in which they were given back.
 #[derive(Debug, Default)]
 pub(super) struct Idle(Vec<Parked>);
 
@@ -59,8 +59,8 @@ impl Idle {
         self.0.push(parked);
     }
 
-    /// One of the kind: best one in the very state that is wanted, then one of the caller's thread,
-    /// and of those the one that was used last, so that the others may be found superfluous.
+    /// Takes a connection of the kind: preferably one in the requested state, then one of the
+    /// caller's thread, and of those the one used last, so that the others may become superfluous.
     pub(super) fn take(&mut self, kind: &ConnectionKind, who: &Who) -> Option<Parked> {
         let fits = |parked: &Parked| {
             let way = || {
@@ -93,13 +93,13 @@ impl Idle {
         self.0.drain(..count).collect()
     }
 
-    /// Takes the connections that were not used for so long, and those that are of no use any more.
+    /// Takes the connections that were not used for this long, and those that are unusable.
     pub(super) fn superfluous(&mut self, age: Duration) -> Vec<Parked> {
         let gone = |parked: &mut Parked| parked.since.elapsed() >= age || !parked.wire.is_alive();
         self.0.extract_if(.., gone).collect()
     }
 
-    /// All of them.
+    /// Takes all of them.
     pub(super) fn all(&mut self) -> Vec<Parked> {
         std::mem::take(&mut self.0)
     }

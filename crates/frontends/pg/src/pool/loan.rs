@@ -1,4 +1,4 @@
-//! A server connection that a session has, and how it is given back.
+//! A server connection in use by a session, and how it is given back.
 
 use std::fmt;
 
@@ -15,52 +15,52 @@ use super::state::{ConnectionState, emptied, lasts};
 use crate::client::Settings;
 use crate::senders::Sender;
 
-/// A server connection that a session has for a while. Dropped, it is closed.
+/// A server connection in use by a session. If it is dropped, it is closed.
 pub(crate) struct Loan {
     /// The connection.
     pub(crate) wire: Wire,
-    /// Statements that are prepared on it.
+    /// The statements prepared on it.
     pub(crate) names: Names,
     kind: ConnectionKind,
     state: ConnectionState,
     generation: u64,
     runtime: Id,
-    /// The session whose notifications were sent over it, or another one's before.
+    /// The session whose notifications were sent over it, or another session's before.
     pub(crate) sender: Option<Sender>,
     slot: Slot,
 }
 
-/// The traces that a session may have left on its server connection, and how they are found and
-/// removed when the connection is given back.
+/// The kinds of state that a session may have left on its server connection, and how they are found
+/// and removed when the connection is given back.
 ///
 /// | | asked | removed |
 /// | --- | --- | --- |
 /// | `Nothing` | | |
 /// | `Values` | values of sequences | by DISCARD SEQUENCES, at once |
-/// | `Unknown` | all that PostgreSQL shows of a session | by RESET ALL, DISCARD SEQUENCES, later |
+/// | `Unknown` | everything that PostgreSQL shows of a session | by RESET ALL, DISCARD SEQUENCES, later |
 /// | `Unproven` | values of sequences | by DISCARD ALL, at once |
 ///
-/// After `Unknown` the session keeps the connection if PostgreSQL shows anything but its SETs.
+/// After `Unknown`, the session keeps the connection if PostgreSQL shows anything but its SETs.
 /// Otherwise the rest is removed when the next session takes the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Leftover {
-    /// Nothing that the session's own SETs do not explain.
+    /// Nothing except the session's own SETs.
     Nothing,
-    /// Values that sequences gave.
+    /// Values taken from sequences.
     Values,
     /// Anything that PostgreSQL shows of a session.
     Unknown,
-    /// Anything: code was run of which nothing is proven.
+    /// Anything, because unproven code was run.
     Unproven,
 }
 
 /// The end of a loan.
 #[derive(Debug)]
 pub(crate) enum GivenBack {
-    /// Other sessions may have the connection. Holds the values that sequences gave, as far as they
+    /// Other sessions may use the connection. Contains the values taken from sequences, if they
     /// were asked for.
     Free(Drawn),
-    /// The session keeps the connection, because of something that other sessions must not see.
+    /// The session keeps the connection, because of state that other sessions must not see.
     Kept(Box<Loan>, &'static str),
     /// The connection broke.
     Lost,
@@ -90,12 +90,12 @@ impl Loan {
         self.slot.database().wanted().await;
     }
 
-    /// Gives the connection back, with nothing under way, as the table of [`Leftover`] says.
-    /// `expected`: the settings that the session knows of. `sequences`: those to ask for, by name
+    /// Gives the connection back, as the table of [`Leftover`] says. Nothing may be under way.
+    /// `expected`: the settings that the session knows. `sequences`: the ones to ask for, by name
     /// or number.
     ///
-    /// **Not cancel safe**: dropped half-way, the connection is closed, with all that the session
-    /// had on it.
+    /// **Not cancel safe**: if the future is dropped half-way, the connection is closed, with the
+    /// session's state on it.
     pub(crate) async fn give_back(
         mut self,
         expected: &Settings,
@@ -106,7 +106,7 @@ impl Loan {
             return GivenBack::Lost;
         }
         // A question removes the unnamed statement, as any simple query does. No other session
-        // wants it.
+        // needs it.
         self.names.unnamed = None;
         let found = match leftover {
             Leftover::Nothing => Ok(Findings::default()),
@@ -128,8 +128,8 @@ impl Loan {
         }
     }
 
-    /// Makes the connection as new as a reset can, and gives it back. That settings of modules were
-    /// ever set remains.
+    /// Resets the connection as far as possible, and gives it back. Only the names of modules'
+    /// settings remain.
     async fn reset(mut self, expected: &Settings, sequences: &[String]) -> GivenBack {
         let Ok(Some(drawn)) = probe::reset(&mut self.wire, sequences).await else {
             return GivenBack::Lost;
@@ -146,25 +146,24 @@ impl Loan {
         GivenBack::Free(drawn)
     }
 
-    /// Makes the function [`DRAWN`](super::DRAWN) there, if it is not there yet. Returns false if
-    /// that cannot be done. `in_transaction`: the session has one open, with which the function may
-    /// go again. Nothing is under way.
+    /// Creates the function [`DRAWN`](super::DRAWN) on the connection, unless it exists. Returns
+    /// false if that is impossible. `in_transaction`: true if the session has a transaction open,
+    /// with which the function may disappear again. Nothing may be under way.
     ///
     /// # Errors
     /// The connection broke.
     pub(crate) async fn watch(&mut self, in_transaction: bool) -> Result<bool, Broken> {
-        // A simple query takes the unnamed statement away.
+        // A simple query removes the unnamed statement.
         self.names.unnamed = None;
         probe::watch(&mut self.wire, in_transaction).await
     }
 
-    /// Returns true if transactions read what is committed, unless they say otherwise. Nothing is
-    /// under way.
+    /// Returns true if the default isolation level is READ COMMITTED. Nothing may be under way.
     ///
     /// # Errors
     /// The connection broke.
     pub(crate) async fn reads_committed(&mut self) -> Result<bool, Broken> {
-        // A simple query takes the unnamed statement away.
+        // A simple query removes the unnamed statement.
         self.names.unnamed = None;
         probe::reads_committed(&mut self.wire).await
     }
@@ -187,7 +186,7 @@ impl Loan {
             sender: self.sender,
             since: Instant::now(),
         });
-        // The slot goes last: the session that waits for it finds the connection.
+        // The slot is released last, so that the session that waits for it finds the connection.
         drop(self.slot);
     }
 }

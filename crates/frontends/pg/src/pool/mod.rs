@@ -1,12 +1,12 @@
-//! Server connections for what is not joined.
+//! Server connections for statements that are not joined.
 //!
-//! A session has one for as long as it needs it. What the next session gets is in the state that it
-//! expects, at the price of as few round trips as that takes:
+//! A session has one for as long as it needs it. The next session gets it in the state that it
+//! expects, with as few round trips as possible:
 //!
 //! | | round trips |
 //! | --- | --- |
 //! | taken, by a session with the settings that the connection has already (the usual case) | 0 |
-//! | taken, otherwise: all SET and RESET at once | 1 |
+//! | taken, otherwise: all SET and RESET together | 1 |
 //! | given back | 0 or 1, as [`Leftover`] says |
 
 mod database;
@@ -41,14 +41,14 @@ use reports::Reports;
 pub(crate) use state::{emptied, lasts, literal};
 pub(crate) use who::Who;
 
-/// The time for which clients get a report without a look at a server connection. Every new server
-/// connection renews the report that it belongs to.
+/// The time for which clients get a report without asking a server connection. Every new server
+/// connection renews its report.
 const MAX_REPORT_AGE: Duration = Duration::from_secs(60);
 
-/// Reports that are kept.
+/// The most reports kept.
 const MAX_REPORTS: usize = 4096;
 
-/// Server connections for what is not joined.
+/// Server connections for statements that are not joined.
 pub(crate) struct Pool {
     databases: HashMap<Name, Arc<Database>>,
     reports: Arc<Reports>,
@@ -68,12 +68,12 @@ impl Pool {
         }
     }
 
-    /// Takes a server connection in exactly the state that `who` says. Waiting sessions are served
-    /// in the order of asking. Cancel safe.
+    /// Takes a server connection in exactly the state that `who` describes. Waiting sessions are
+    /// served in the order of asking. Cancel safe.
     ///
     /// # Errors
-    /// The server's refusal, word for word if it said one; [`FaultClass::Unavailable`] if it
-    /// cannot be reached; [`FaultClass::Overloaded`] (53300) if none became free in time;
+    /// The server's refusal, verbatim if there is one; [`FaultClass::Unavailable`] if it cannot be
+    /// reached; [`FaultClass::Overloaded`] (53300) if none became free in time;
     /// [`FaultClass::Invalid`] (3D000) for a database that is not configured.
     pub(crate) async fn take(&self, who: &Who) -> Result<Loan, Fault> {
         self.database(who)?.take(who).await
@@ -87,8 +87,8 @@ impl Pool {
         })
     }
 
-    /// Returns the report that new sessions of `who` get. It shows that the server knows role and
-    /// database. Cancel safe.
+    /// Returns the report for new sessions of `who`, which also shows that the server knows role
+    /// and database. Cancel safe.
     ///
     /// # Errors
     /// Those of [`Pool::take`].
@@ -112,31 +112,29 @@ impl Pool {
         self.reports.get(&key, ask).await
     }
 
-    /// Opens a connection as a new one of the role would be opened, and closes it: to see if
-    /// the server lets it in.
+    /// Opens and closes a connection, to see if the server admits the role.
     ///
     /// # Errors
-    /// The server's refusal, word for word.
+    /// The server's refusal, verbatim.
     pub(crate) async fn try_connect(&self, who: &Who) -> Result<(), Fault> {
         self.database(who)?.try_connect(who).await
     }
 
-    /// Gives the connections to this database that are there now to no other session: those in use
-    /// are closed when they are given back.
+    /// Gives the existing connections to this database to no other session: those in use are closed
+    /// when they are given back.
     pub(crate) fn retire(&self, database: &Name) {
         if let Some(database) = self.databases.get(database) {
             database.retire();
         }
     }
 
-    /// Forgets the connections and reports of a database, of which a login was revoked.
+    /// Drops the connections and reports of a database of which a login was revoked.
     pub(crate) fn revoke(&self, database: &Name) {
         self.retire(database);
         self.reports.clear();
     }
 
-    /// Closes connections to this database that nothing is under way on, those of its lanes
-    /// included.
+    /// Closes idle connections to this database, including those of its lanes.
     pub(crate) fn clear(&self, database: &Name) {
         if let Some(database) = self.databases.get(database) {
             database.clear();
@@ -157,7 +155,7 @@ impl Pool {
         }
     }
 
-    /// Returns the lines of the console, one line for each database and role.
+    /// Returns the lines for the console, one for each database and role.
     pub(crate) fn lines(&self) -> Vec<ServerLine> {
         let mut lines: Vec<_> = self
             .databases

@@ -1,11 +1,11 @@
-//! The statements that are prepared on a server connection.
+//! The statements prepared on a server connection.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
 use crate::statements::FixedTypes;
 
-/// The most statements that are kept prepared on one server connection.
+/// The most statements kept prepared on one server connection.
 const MAX_PREPARED: usize = 500;
 
 /// The prefix of the names of statements.
@@ -17,11 +17,11 @@ pub(crate) const PASSING: &str = "windrow value";
 /// A name that no statement has.
 pub(crate) const NOWHERE: &str = "windrow nowhere";
 
-/// The prefix of a client's own statement whose name has the form of Windrow's.
+/// The prefix for a client's own statement whose name looks like Windrow's.
 const OF_CLIENT: &str = "client ";
 
 /// A prepared statement of the process: its number, and a fingerprint of the settings under which
-/// it was read.
+/// it was prepared.
 pub(crate) type StatementKey = (u64, u64);
 
 /// Statements by their process-wide number.
@@ -29,18 +29,18 @@ pub(crate) type StatementKey = (u64, u64);
 pub(crate) struct Names {
     known: HashMap<StatementKey, FixedTypes, foldhash::fast::RandomState>,
     order: VecDeque<StatementKey>,
-    /// The text that is the unnamed statement, and its types; `None`: none of ours.
+    /// The text of the unnamed statement, and its types; `None` if it is not one of the session's.
     pub(crate) unnamed: Option<(StatementKey, FixedTypes)>,
 }
 
 impl Names {
-    /// The types that it was prepared with, if it is.
+    /// Returns the types with which a statement is prepared, if it is.
     pub(crate) fn fixed_types(&self, key: StatementKey) -> Option<&FixedTypes> {
         self.known.get(&key)
     }
 
-    /// Notes that it is prepared now, with which types. Gives the one that has to be closed for it,
-    /// if there is one.
+    /// Notes that a statement is prepared now, with these types. Returns the one to be closed for
+    /// it, if there is one.
     pub(crate) fn add(&mut self, key: StatementKey, fixed: FixedTypes) -> Option<StatementKey> {
         if self.known.insert(key, fixed).is_none() {
             self.order.push_back(key);
@@ -56,13 +56,13 @@ impl Names {
         None
     }
 
-    /// Notes that it is not prepared, or may not be.
+    /// Notes that a statement is not prepared, or may not be.
     pub(crate) fn remove(&mut self, key: StatementKey) {
         self.known.remove(&key);
         self.order.retain(|other| *other != key);
     }
 
-    /// Notes an error that a statement does not exist: code that SQL runs has removed it. It is
+    /// Handles the error that a statement does not exist because SQL code has removed it: it is
     /// prepared again when it is used.
     pub(crate) fn note_gone(&mut self, error: &[u8]) {
         let name = Self::find(error).and_then(|place| error.get(place));
@@ -71,12 +71,12 @@ impl Names {
         }
     }
 
-    /// Notes that none is prepared.
+    /// Notes that no statement is prepared.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// Notes that none that has a name is prepared.
+    /// Notes that no named statement is prepared.
     pub(crate) fn clear_named(&mut self) {
         let unnamed = self.unnamed.take();
         *self = Self {
@@ -90,17 +90,17 @@ impl Names {
         format!("{PREFIX}{}_{:x}", key.0, key.1)
     }
 
-    /// Returns the name at the server of a statement that the session has not prepared by the
-    /// protocol, if its own name is one of Windrow's or may become one: the statement of another
-    /// session may be there.
+    /// Returns the name at the server for a statement that the session has not prepared by the
+    /// protocol, if its own name is or may become one of Windrow's: another session's statement may
+    /// have that name.
     pub(crate) fn of_client(name: &[u8]) -> Option<String> {
         let name = std::str::from_utf8(name).ok()?;
         let is_taken = key_of(name.as_bytes()).is_some() || matches!(name, PASSING | NOWHERE);
         is_taken.then(|| format!("{OF_CLIENT}{name}"))
     }
 
-    /// Returns where a message of the server holds such a name, or [`PASSING`], between double
-    /// quotes.
+    /// Returns the range of such a name, or of [`PASSING`], between double quotes in a message of
+    /// the server.
     pub(crate) fn find(message: &[u8]) -> Option<Range<usize>> {
         let quoted = |name: &str| format!("\"{name}");
         let named = memchr::memmem::find(message, quoted(PREFIX).as_bytes());
@@ -111,7 +111,7 @@ impl Names {
     }
 }
 
-/// Returns the statement of a name as [`Names::name`] makes them.
+/// Returns the statement of a name that [`Names::name`] has returned.
 fn key_of(name: &[u8]) -> Option<StatementKey> {
     let name = std::str::from_utf8(name).ok()?;
     let (number, settings) = name.strip_prefix(PREFIX)?.split_once('_')?;

@@ -1,4 +1,4 @@
-//! Finding out what a session has left on its server connection.
+//! Finds the state that a session has left on its server connection.
 
 use postgres_protocol::message::frontend;
 use windrow_core::Generated;
@@ -7,21 +7,21 @@ use windrow_pgwire::wire::{Answer, Broken, ServerError, Wire};
 use super::state::literal;
 use crate::client::Settings;
 
-/// The findings on a connection.
+/// The findings about a connection.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Findings {
-    /// Something that is left on it.
+    /// The kind of state that is left, if any.
     pub(super) left: Option<&'static str>,
-    /// The values that sequences gave, as far as they were asked for.
+    /// The values taken from sequences, if they were asked for.
     pub(super) drawn: Drawn,
 }
 
-/// The values that sequences gave on a connection.
+/// The values taken from sequences on a connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Drawn {
     /// The value of `lastval()`.
     pub(crate) last: Option<i64>,
-    /// The values of `currval()` of the sequences that were asked for.
+    /// The values of `currval()` of the requested sequences.
     pub(crate) current: Vec<Generated>,
 }
 
@@ -35,14 +35,14 @@ pub(super) struct StatementReply {
     status: u8,
 }
 
-/// The question fails with 55000 if no value was taken from a sequence.
+/// The question for `lastval()`. It fails with 55000 if no value was taken from a sequence.
 const LASTVAL: &str = "SELECT pg_catalog.lastval()";
 
-/// The server's own operator: those of other schemas, which a session may search first, must not
-/// answer questions about it.
+/// The server's own operator: operators of other schemas, which a session may search first, must
+/// not answer questions about it.
 const IS: &str = "OPERATOR(pg_catalog.=)";
 
-/// The kinds of things that can be left behind, in the order of their questions.
+/// The kinds of state that can be left behind, in the order of their questions.
 const LEFT: [&str; 7] = [
     "temporary objects",
     "LISTEN",
@@ -53,8 +53,8 @@ const LEFT: [&str; 7] = [
     "session settings",
 ];
 
-/// Returns the values that sequences gave. The next session will not see them. `sequences`: those
-/// to ask for, by name or number.
+/// Returns the values taken from sequences, and removes them for the next session. `sequences`:
+/// those to ask for, by name or number.
 pub(super) async fn generated(wire: &mut Wire, sequences: &[String]) -> Result<Findings, Broken> {
     let mut questions = questions(sequences);
     questions.push("DISCARD SEQUENCES".to_owned());
@@ -65,11 +65,12 @@ pub(super) async fn generated(wire: &mut Wire, sequences: &[String]) -> Result<F
     })
 }
 
-/// A function that tells whether a value was taken on this connection: from the sequence of a
-/// number, or from any (0). What it asks is an error where none was. It stays on the connection.
+/// A function that tells whether a value was taken on this connection, from the sequence of a
+/// number or from any (0). Without it, asking is an error if none was taken. The function stays on
+/// the connection.
 pub(crate) const DRAWN: &str = "pg_temp.windrow_drawn";
 
-/// SQL for its number, NULL where it is not there.
+/// SQL for its number; NULL if it does not exist.
 const DRAWN_NUMBER: &str = "pg_catalog.to_regprocedure('pg_temp.windrow_drawn(oid)')";
 
 const MAKE_DRAWN: &str = "CREATE FUNCTION pg_temp.windrow_drawn(sequence pg_catalog.oid) \
@@ -78,7 +79,8 @@ const MAKE_DRAWN: &str = "CREATE FUNCTION pg_temp.windrow_drawn(sequence pg_cata
      ELSE PERFORM pg_catalog.currval(sequence::pg_catalog.regclass); END IF; \
      RETURN true; EXCEPTION WHEN OTHERS THEN RETURN false; END $$";
 
-/// Makes [`DRAWN`] where it is missing. `in_transaction`: there is one, which must not fail.
+/// Creates [`DRAWN`] if it is missing. `in_transaction`: true if a transaction is open, which must
+/// not fail.
 pub(super) async fn watch(wire: &mut Wire, in_transaction: bool) -> Result<bool, Broken> {
     let is_here = format!("SELECT {DRAWN_NUMBER} IS NOT NULL");
     let first: &[&str] = match in_transaction {
@@ -102,7 +104,7 @@ pub(super) async fn watch(wire: &mut Wire, in_transaction: bool) -> Result<bool,
     Ok(can)
 }
 
-/// Returns true if transactions of a connection read what is committed, unless they say otherwise.
+/// Returns true if the connection's default isolation level is READ COMMITTED.
 pub(super) async fn reads_committed(wire: &mut Wire) -> Result<bool, Broken> {
     let question = "SELECT pg_catalog.current_setting('default_transaction_isolation')";
     let replies = ask(wire, &[question]).await?;
@@ -113,7 +115,7 @@ pub(super) async fn reads_committed(wire: &mut Wire) -> Result<bool, Broken> {
     ))
 }
 
-/// `lastval()` first, then `currval()` of each, with the sequence's number before it.
+/// Returns the questions: `lastval()` first, then for each sequence its number and `currval()`.
 fn questions(sequences: &[String]) -> Vec<String> {
     let of = |sequence: &String| {
         let sequence = literal(sequence);
@@ -126,7 +128,8 @@ fn questions(sequences: &[String]) -> Vec<String> {
     last.chain(sequences.iter().map(of)).collect()
 }
 
-/// Takes back all that can be; gives what sequences gave before. `None`: it cannot be.
+/// Resets everything that can be reset; returns the values taken from sequences before. `None` if
+/// it cannot be reset.
 pub(super) async fn reset(wire: &mut Wire, sequences: &[String]) -> Result<Option<Drawn>, Broken> {
     let mut questions = questions(sequences);
     questions.push("DISCARD ALL".to_owned());
@@ -135,14 +138,14 @@ pub(super) async fn reset(wire: &mut Wire, sequences: &[String]) -> Result<Optio
     Ok(done.then(|| drawn(&replies)))
 }
 
-/// All that can be looked at. `role`: as which the connection was opened.
+/// Finds all kinds of state. `role`: the role of the connection.
 pub(super) async fn all(
     wire: &mut Wire,
     expected: &Settings,
     role: &str,
     sequences: &[String],
 ) -> Result<Findings, Broken> {
-    // What is not known may have taken values from sequences, too.
+    // Unknown statements may have taken values from sequences, too.
     let mut statements = vec![question(expected, role)];
     statements.extend(questions(sequences));
     let mut replies = ask(wire, &statements).await?;
@@ -165,9 +168,8 @@ pub(super) async fn all(
     Ok(Findings { left, drawn })
 }
 
-/// Returns true if settings that the session has made are no longer as it made them: a function or
-/// a script may have changed one. Their statements, run again in a transaction that is rolled back,
-/// show how they were.
+/// Returns true if settings of the session have changed otherwise than by its own SETs, in a
+/// function or a script. Compares by running the SETs again in a transaction that is rolled back.
 async fn differ(wire: &mut Wire, expected: &Settings) -> Result<bool, Broken> {
     let names = expected.set.iter().map(|(name, _)| literal(name));
     let values = names.map(|name| format!("pg_catalog.current_setting({name}, true)"));
@@ -208,7 +210,7 @@ fn drawn(replies: &[StatementReply]) -> Drawn {
     }
 }
 
-/// Gives the number of the first kind of thing that is left, or 0.
+/// Returns the SQL for the number of the first kind of state that is left, or 0.
 fn question(expected: &Settings, role: &str) -> String {
     let is_set = |name: &str| expected.set.iter().any(|(set, _)| &**set == name);
     let came_as = format!("session_user OPERATOR(pg_catalog.<>) {}", literal(role));
@@ -240,7 +242,7 @@ fn question(expected: &Settings, role: &str) -> String {
     )
 }
 
-/// Sends statements at once, each as a simple query of its own, and collects their replies.
+/// Sends statements at once, each as a simple query, and collects their replies.
 pub(super) async fn ask(
     wire: &mut Wire,
     statements: &[impl AsRef<str>],
@@ -248,7 +250,7 @@ pub(super) async fn ask(
     let mut replies: Vec<StatementReply> = Vec::with_capacity(statements.len());
     for statement in statements {
         let statement = statement.as_ref();
-        // A zero byte cannot come this far: the text was a client's message, which ends at one.
+        // Impossible: the text was a client's message, which ends at a zero byte.
         if frontend::query(statement, wire.out()).is_err() {
             frontend::sync(wire.out());
         }

@@ -1,4 +1,4 @@
-//! The report of a server to a new session: the run-time parameters that its clients get.
+//! The report of a server to a new session: the run-time parameters sent to its clients.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::codec::answer::parameter_status;
 /// Reports by identity and settings at the start.
 pub(super) type Reports = Cache<(Identity, Settings), Arc<Report>>;
 
-/// The report that clients of one identity with the same settings get.
+/// The report for clients of one identity with the same settings.
 #[derive(Debug)]
 pub(crate) struct Report {
     /// The role and the database.

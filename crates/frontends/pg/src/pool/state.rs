@@ -1,5 +1,5 @@
-//! The state of a server connection's session, as far as it can differ from that of a new one, and
-//! the way from one to another.
+//! The state of a server connection's session, and the statements that lead from one state to
+//! another.
 
 use std::sync::Arc;
 
@@ -12,20 +12,20 @@ pub(super) struct ConnectionState {
     pub(super) set: Arc<[(Name, Name)]>,
     /// The session's `application_name`.
     pub(super) application_name: Name,
-    /// The `application_name` that it was started with, to which RESET ALL leads.
+    /// Its initial `application_name`, to which RESET ALL returns.
     pub(super) first_name: Name,
     /// True if statements of unknown effect were run: there may be settings that PostgreSQL does
-    /// not show, and `lastval()` may answer with a value of another session.
+    /// not show, and `lastval()` may return a value of another session.
     pub(super) is_touched: bool,
 }
 
-/// The settings that decide for which role the session acts: changed back before all others.
+/// The settings that decide the session's role: they are changed back before all others.
 const IDENTITY: [&str; 2] = ["session_authorization", "role"];
 
 impl ConnectionState {
-    /// The statements that lead to another state, in their order. `None`: there is no way. A
-    /// setting of a module that nobody has loaded (`app.tenant`), once it was set, reads as an
-    /// empty text for ever, where it was unknown before.
+    /// Returns the statements that lead to another state, in their order; `None` if there is no
+    /// way. Once set, a setting of a module that is not loaded (`app.tenant`) remains known and
+    /// reads as an empty text.
     pub(super) fn bridge(
         &self,
         set: &[(Name, Name)],
@@ -39,7 +39,7 @@ impl ConnectionState {
         let mut way = Vec::new();
         let same = |setting: &(Name, Name)| set.contains(setting);
         let is_identity = |(name, _): &&(Name, Name)| IDENTITY.contains(&&**name);
-        // SET SESSION AUTHORIZATION changes the role as well: both are set again if one differs.
+        // SET SESSION AUTHORIZATION changes the role as well, so both are set again if one differs.
         let identity =
             |of: &[(Name, Name)]| of.iter().filter(is_identity).cloned().collect::<Vec<_>>();
         let acts_for_another = identity(&self.set) != identity(set);
@@ -84,13 +84,13 @@ pub(crate) fn lasts(name: &str) -> bool {
     name.contains('.')
 }
 
-/// The statement that leaves a setting of that kind as it is behind its first use: known, and
+/// Returns the statement that leaves such a setting in the state after its first use: known, and
 /// empty.
 pub(crate) fn emptied(name: &str) -> Name {
     format!("RESET {}", identifier(name)).into()
 }
 
-/// The parts of a setting's name, quoted.
+/// Returns a setting's name with its parts quoted.
 fn identifier(name: &str) -> String {
     let parts = name
         .split('.')
@@ -98,7 +98,7 @@ fn identifier(name: &str) -> String {
     parts.collect::<Vec<_>>().join(".")
 }
 
-/// A text as a literal that means the same whatever `standard_conforming_strings` is.
+/// Returns a text as a literal that means the same whatever `standard_conforming_strings` is.
 pub(crate) fn literal(text: &str) -> String {
     let doubled = text.replace('\'', "''").replace('\\', "\\\\");
     let escaped = if text.contains('\\') { "E" } else { "" };

@@ -1,4 +1,4 @@
-//! Taking a server connection: one that nobody uses, or a new one, in the state that is wanted.
+//! Takes a server connection: an idle or a new one, in the requested state.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,8 +20,8 @@ use crate::connection_slots::{ConnectionSlot, IdleConnections as _};
 use crate::metrics::PgMetrics;
 
 impl Database {
-    /// Takes a connection in the state that is wanted. Waiting sessions are served in
-    /// the order of asking.
+    /// Takes a connection in the requested state. Waiting sessions are served in the order of
+    /// asking.
     pub(super) async fn take(self: &Arc<Self>, who: &Who) -> Result<Loan, Fault> {
         let slot = match self.slots.take_for_session_now() {
             Ok(slot) => slot,
@@ -33,7 +33,7 @@ impl Database {
         self.occupy(slot, who).await
     }
 
-    /// As [`Database::take`], without waiting for others.
+    /// Takes a connection without waiting for others, otherwise as [`Database::take`].
     pub(super) async fn take_now(self: &Arc<Self>, who: &Who) -> Result<Loan, Fault> {
         self.occupy(self.slots.take_for_session_now()?, who).await
     }
@@ -42,15 +42,14 @@ impl Database {
         let slot = self.slot(&who.identity.role, slot);
         let kind = ConnectionKind::of(who);
         while let Some(mut parked) = self.take_idle(&kind, who) {
-            // One that the server has ended is closed.
+            // A connection that the server has ended is closed.
             if !parked.wire.is_alive() {
                 continue;
             }
             if lead(&mut parked, who).await.is_ok() {
                 return Ok(Loan::new(parked, slot));
             }
-            // So is one that cannot be led to the state that is wanted. A new one shows whether any
-            // can.
+            // So is one that cannot be led to the requested state. A new one shows whether any can.
             break;
         }
         self.shrink(self.slots.free());
@@ -59,7 +58,7 @@ impl Database {
         Ok(Loan::new(parked, slot))
     }
 
-    /// Opens a connection and closes it: whether the server lets `who` in.
+    /// Opens and closes a connection, to see if the server admits `who`.
     pub(super) async fn try_connect(&self, who: &Who) -> Result<(), Fault> {
         let parked = self.connect(ConnectionKind::of(who), who).await?;
         parked.wire.terminate().await;
@@ -100,8 +99,8 @@ impl Database {
     }
 }
 
-/// Returns the refusal of a database that the server does not have under the name that the client
-/// has asked for. `real`: the server's own name of it.
+/// Returns the refusal of a database that does not exist, with the name that the client has used.
+/// `real`: its name at the server.
 fn as_asked(fault: Fault, asked: &str, real: &str) -> Fault {
     match real != asked && fault.code == "3D000" {
         true => {
@@ -114,7 +113,7 @@ fn as_asked(fault: Fault, asked: &str, real: &str) -> Fault {
     }
 }
 
-/// Leads a connection to the state that is wanted, in one round trip at most.
+/// Leads a connection to the requested state, in at most one round trip.
 async fn lead(parked: &mut Parked, who: &Who) -> Result<(), Fault> {
     let way = parked
         .state
@@ -146,7 +145,7 @@ fn refused(error: ServerError) -> Fault {
     }
 }
 
-/// Counts one that waits, as long as it does.
+/// Counts a waiting session until it is dropped.
 struct WaitingForConnection<'a> {
     metrics: &'a PgMetrics,
     since: Instant,

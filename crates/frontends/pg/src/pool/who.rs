@@ -1,16 +1,16 @@
-//! The wish of a session for a server connection.
+//! The session that wants a server connection, and the state that it wants.
 
 use windrow_core::Name;
 use windrow_pgwire::target::Credential;
 
 use crate::client::{Identity, Settings};
 
-/// The session that wants a server connection, and the state in which it wants it.
+/// The session that wants a server connection, and the state that it wants.
 #[derive(Clone, Debug)]
 pub(crate) struct Who {
-    /// Which database, as which role.
+    /// The database and the role.
     pub(crate) identity: Identity,
-    /// Under which settings.
+    /// The settings.
     pub(crate) settings: Settings,
     /// The `application_name` that the server shows.
     pub(crate) application_name: Name,

@@ -1,5 +1,5 @@
-//! Questions to the catalog about the names in a text: all that any of them may mean, with all that
-//! it runs in turn.
+//! Queries of the catalog about the names in a text: everything that any of them may mean, and all
+//! code that it runs in turn.
 
 use windrow_core::Apart;
 use windrow_pgwire::wire::{Broken, ServerError, TextRows, Wire};
@@ -12,7 +12,7 @@ use crate::pool::literal;
 const EVENT_TRIGGERS: &str =
     "SELECT evtname FROM pg_catalog.pg_event_trigger WHERE evtenabled <> 'D' LIMIT 1";
 
-/// Asks besides for the sequences that tables and views name in defaults, identity columns and
+/// A further query, for the sequences that tables and views name in defaults, identity columns and
 /// queries.
 const SEQUENCES: &str = include_str!("sequences.sql");
 
@@ -22,27 +22,27 @@ const SEQUENCE: &str = "q";
 const ADVICE: &str =
     "what it leaves behind is not known; if nothing of it is needed, use unproven = \"reset\"";
 
-/// State that a session sets on its connection while the catalog is asked.
+/// State that the session has on its connection while the catalog is asked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asking<'a> {
-    /// The SET statements of the session that decide which objects its names mean.
+    /// The session's SET statements that decide which objects its names mean.
     pub(crate) set: &'a [&'a str],
-    /// True if the session has a transaction open, which must not fail and not be changed.
+    /// True if the session has a transaction open, which must not fail or change.
     pub(crate) in_transaction: bool,
 }
 
-/// Puts `pg_catalog` in the place of the schemas that the session searches: its own operators and
-/// functions must not answer.
+/// Replaces the schemas that the session searches by `pg_catalog`: its own operators and functions
+/// must not answer.
 const SAFELY: &str = "SET LOCAL search_path TO pg_catalog, pg_temp";
 
-/// The schemas that are searched, or all of them, for the question behind it.
+/// Stores the schemas that are searched, or all, for the query after it.
 const SEARCHED: &str = "SELECT pg_catalog.set_config('windrow.schemas', \
      pg_catalog.array_to_string(pg_catalog.current_schemas(true), pg_catalog.chr(1)), true)";
 const ALL: &str = "SELECT pg_catalog.set_config('windrow.schemas', \
      pg_catalog.string_agg(nspname, pg_catalog.chr(1)), true) FROM pg_catalog.pg_namespace";
 
-/// Returns a value that changes with everything that such questions are about. `None`: it cannot be
-/// asked.
+/// Returns a value that changes with every change of the catalog that matters to such queries;
+/// `None` if it cannot be asked.
 pub(super) async fn stamp(wire: &mut Wire, asking: Asking<'_>) -> Result<Option<Box<str>>, Broken> {
     let rows = aside(wire, asking, &[SAFELY, include_str!("stamp.sql")]).await?;
     let rows = rows.ok().and_then(|mut answers| answers.pop());
@@ -50,10 +50,10 @@ pub(super) async fn stamp(wire: &mut Wire, asking: Asking<'_>) -> Result<Option<
     Ok(values.next().map(String::into_boxed_str))
 }
 
-/// Asks over a connection that nothing is under way on.
+/// Queries the catalog. Nothing may be under way on the connection.
 ///
-/// The names are looked up in the schemas that the session has by its own SETs, also if something
-/// that it has run has changed them since.
+/// The names are looked up in the schemas of the session's own SETs, even if code that it has run
+/// has changed them since.
 pub(super) async fn ask(
     wire: &mut Wire,
     (names, scope): (&Names, Scope),
@@ -74,7 +74,7 @@ pub(super) async fn ask(
             statements.push(SEARCHED);
         }
     }
-    // In a database of many tables the server would take seconds to compile it.
+    // In a database of many tables the server would compile this query for seconds.
     statements.extend([SAFELY, "SET LOCAL jit = off"]);
     let events = names.any(Property::Defines).then_some(EVENT_TRIGGERS);
     statements.extend(events);
@@ -100,8 +100,8 @@ pub(super) async fn ask(
     Ok(verdict(&rows.unwrap_or_default(), names, trusted))
 }
 
-/// Runs statements in one round trip, in a transaction or behind a savepoint of their own that is
-/// undone. Gives the rows of each, or the first error.
+/// Runs statements in one round trip, in a transaction of their own or after a savepoint that is
+/// rolled back. Returns the rows of each, or the first error.
 async fn aside(
     wire: &mut Wire,
     asking: Asking<'_>,
@@ -150,10 +150,10 @@ fn verdict(rows: &TextRows, names: &Names, trusted: &Trusted) -> Verdict {
 
 fn question(names: &Names) -> String {
     let sent = names.reached.iter().filter(|name| !is_known(name, names));
-    // As which role the statement ran may be another matter, too: policies count for all.
+    // The statement may have run as another role, so policies count for all roles.
     let text = TEXT.replace("pg_catalog.row_security_active(r.oid)", "true");
     let text = [&text, SEQUENCES].concat();
-    // An operator holds no `$`, a name may.
+    // An operator contains no `$`, but a name may.
     text.replace("$3", "current_setting('windrow.schemas')")
         .replace("$2", &literal(&joined(names.operators.iter())))
         .replace("$1", &literal(&joined(sent)))
@@ -164,7 +164,7 @@ fn joined<'a>(names: impl Iterator<Item = &'a Box<str>>) -> String {
     names.join("\u{1}")
 }
 
-/// Returns true for built-in functions whose traces are followed or asked for.
+/// Returns true for built-in functions whose effects are followed or asked for.
 fn is_known(name: &str, names: &Names) -> bool {
     let local = name == "set_config" && !names.calls(name);
     local || name.starts_with("pg_advisory_") || name.starts_with("pg_try_advisory_")

@@ -1,16 +1,17 @@
-//! Proofs that relayed statements leave nothing behind that other sessions could meet.
+//! Proofs that relayed statements leave nothing behind on their connection that affects other
+//! sessions.
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `catalog` | what the catalog says of the names that stand in it |
-//! | `verdict` | what can be known of a statement |
-//! | here | answers that are kept for a short while, and what ends their time |
+//! | `catalog` | queries of the catalog about the names in a text |
+//! | `verdict` | the verdict on a statement |
+//! | here | kept answers, and their expiry |
 //!
-//! A statement runs before it is judged: its session has the connection until it is. What was found
-//! of its names is kept for as long as the catalog stays as it is: DDL that passes through here is
-//! seen at once, any other by a stamp of the catalog that is asked for again while answers are
-//! relied on, each [`MAX_STAMP_AGE`] at the latest. When an answer turns out to have changed in
-//! between, all connections that may have run the statement meanwhile are retired.
+//! A statement runs before it is judged, and its session keeps the connection until then. The
+//! findings about its names are kept while the catalog is unchanged: DDL through this gateway is
+//! noticed at once, any other by a stamp of the catalog, which is read again at least every
+//! [`MAX_STAMP_AGE`] while answers are used. If an answer has changed meanwhile, all connections
+//! that may have run the statement are retired.
 
 mod catalog;
 mod verdict;
@@ -28,11 +29,11 @@ use windrow_sql::Names;
 pub(crate) use catalog::Asking;
 pub(crate) use verdict::{Scope, Verdict, of_text};
 
-/// The time for which a look at the catalog's stamp is relied on. After half of it, one session
-/// looks, while the others still rely on the last stamp.
+/// The age up to which the catalog's stamp is trusted. After half of it, one session reads it
+/// again, while the others still trust the last one.
 const MAX_STAMP_AGE: Duration = Duration::from_secs(2);
 
-/// The most answers that are kept for a database.
+/// The most answers kept for a database.
 const MAX_VERDICTS: usize = 4_096;
 
 /// The verdicts on statements, by database.
@@ -41,14 +42,13 @@ pub(crate) struct Proofs(Mutex<HashMap<Name, DatabaseVerdicts>>);
 
 #[derive(Debug, Default)]
 struct DatabaseVerdicts {
-    /// Grows with each change of the catalog that is seen.
+    /// A number that grows with each change of the catalog that is noticed.
     epoch: u64,
-    /// Statements under way that change the catalog: while there are any, nothing that is kept
-    /// counts.
+    /// The number of statements under way that change the catalog: meanwhile no kept answer counts.
     changing: usize,
-    /// The catalog's stamp, and when it was asked for last.
+    /// The catalog's stamp, and when it was last read.
     stamp: Option<(Box<str>, Instant)>,
-    /// True while a session asks for the stamp again.
+    /// True while a session reads the stamp again.
     claimed: bool,
     answers: HashMap<Question, KeptVerdict, foldhash::fast::RandomState>,
 }
@@ -65,13 +65,13 @@ struct KeptVerdict {
 #[derive(Debug)]
 pub(crate) struct Judgement {
     pub(crate) verdict: Verdict,
-    /// True if the catalog was asked just now: until then nothing was known of the statement.
+    /// True if the catalog was asked just now, because nothing was known about the statement.
     pub(crate) is_new: bool,
     /// True if other sessions have relied on another verdict until now.
     pub(crate) has_changed: bool,
 }
 
-/// The catalog is being changed, as long as this lives.
+/// A change of the catalog that is under way, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct CatalogChange {
     proofs: Arc<Proofs>,
@@ -95,10 +95,10 @@ impl Proofs {
     }
 
     /// Asks the catalog over a connection to the database. `trusted`: functions that the operator
-    /// answers for. Cancel safe, but for the connection.
+    /// trusts. Cancel safe, except that the connection is lost.
     ///
     /// # Errors
-    /// The connection broke. What cannot be asked is not proven.
+    /// The connection broke. What cannot be asked counts as unproven.
     pub(crate) async fn ask(
         &self,
         wire: &mut Wire,
@@ -140,7 +140,7 @@ impl Proofs {
         })
     }
 
-    /// Looks whether the catalog is as it was, unless that was done a moment ago.
+    /// Checks whether the catalog has changed, unless that was done a moment ago.
     async fn look(
         &self,
         wire: &mut Wire,
@@ -168,12 +168,12 @@ impl Proofs {
         Ok(())
     }
 
-    /// Which state of the catalog is the newest that was seen.
+    /// Returns the newest known epoch of the catalog.
     pub(crate) fn epoch(&self, database: &Name) -> u64 {
         self.lock().get(database).map_or(0, |known| known.epoch)
     }
 
-    /// Notes that the catalog is being changed, until what this gives is dropped.
+    /// Notes that the catalog is being changed, until the result is dropped.
     pub(crate) fn changing(self: &Arc<Self>, database: &Name) -> CatalogChange {
         let mut all = self.lock();
         all.entry(Name::clone(database)).or_default().changing += 1;
@@ -184,13 +184,13 @@ impl Proofs {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Name, DatabaseVerdicts>> {
-        // Each change is whole at any moment.
+        // Each change is a single operation, so a panic leaves the map consistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl DatabaseVerdicts {
-    /// Returns the time since the catalog's stamp was asked for.
+    /// Returns the time since the catalog's stamp was read.
     fn age(&self) -> Option<Duration> {
         let (_, asked) = self.stamp.as_ref()?;
         Some(asked.elapsed())

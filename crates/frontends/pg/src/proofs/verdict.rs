@@ -1,4 +1,4 @@
-//! Verdicts on statements: whether something of them may be left behind that other sessions meet.
+//! Verdicts on statements: whether they may leave something behind that affects other sessions.
 
 use std::sync::Arc;
 
@@ -11,25 +11,25 @@ const ADVICE_CODE: &str =
 /// The tables that the names in a text mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Scope {
-    /// Tables that a session sees with a role and settings of this fingerprint.
+    /// Tables visible with a role and settings of this fingerprint.
     Of(u64),
-    /// Tables of any schema, after the session has changed what it sees.
+    /// Tables of any schema, because the session has changed what it sees.
     Any,
 }
 
 /// The verdict on a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// The statement leaves nothing behind but what its text says.
+    /// The statement leaves nothing behind except what its text says.
     Clean {
-        /// The sequences that it may take values from, as far as the catalog shows.
+        /// The sequences that it may take values from, according to the catalog.
         sequences: Arc<[u32]>,
         /// True if it may run more than its text shows: a view, a policy, a function.
         runs_hidden: bool,
     },
-    /// The same, but a view, a rule or a trusted function may take values from sequences.
+    /// As `Clean`, but a view, a rule or a trusted function may take values from sequences.
     Takes(Arc<[u32]>),
-    /// The statement may run code of which nothing is proven.
+    /// The statement may run unproven code.
     Unproven(Arc<Apart>),
 }
 
@@ -49,8 +49,8 @@ impl Verdict {
     }
 }
 
-/// Returns why a statement is unproven, as far as its text shows. `None`: that depends on what its
-/// names mean. `names`: of its text, if they are certain.
+/// Returns the reason why a statement is unproven, if its text shows one; `None` if that depends on
+/// the meaning of its names. `names`: those of its text, if they are certain.
 pub(crate) fn of_text(names: Option<&Names>, effect: &Effect) -> Option<Apart> {
     let unproven = |phrase| Some(Apart::of(phrase).advised(ADVICE_CODE).unproven());
     let Some(names) = names else {
@@ -65,10 +65,10 @@ pub(crate) fn of_text(names: Option<&Names>, effect: &Effect) -> Option<Apart> {
     if !names.are_known() || names.any(Property::Hides) {
         return unproven("a statement that is not known");
     }
-    // Seeding the generator of random numbers cannot be taken back, not even after SET LOCAL.
+    // A seed of the random number generator cannot be reset, not even after SET LOCAL.
     let seeds = match effect {
         Effect::Several(effects) => effects.contains(&Effect::Seed),
-        // The text was not read as a whole.
+        // The text was not completely understood.
         Effect::Other => names.begins_with(&["set"]) && names.has("seed"),
         effect => *effect == Effect::Seed,
     };

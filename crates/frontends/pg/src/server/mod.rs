@@ -1,4 +1,4 @@
-//! Listening, and what becomes of each connection.
+//! Listens, and starts a task for each connection.
 
 mod recheck;
 
@@ -20,27 +20,27 @@ use crate::services::Services;
 use crate::session;
 use crate::shared::Shared;
 
-/// The shortest interval between looks at idle server connections.
+/// The longest interval between checks of idle server connections.
 const MAX_SWEEP_INTERVAL: Duration = Duration::from_secs(10);
 
-/// A frontend that listens.
+/// A listening frontend.
 pub struct Pg {
     listeners: Listeners,
     local_addr: SocketAddr,
     shared: Arc<Shared>,
-    /// The connections that are being admitted.
+    /// The connections that are logging in.
     starting: Arc<Starting>,
 }
 
-/// Replaces the roles that may come in, while clients are in. Cheap to clone.
+/// Replaces the admitted roles while clients are connected. Cheap to clone.
 #[derive(Clone)]
 pub struct RoleKeeper(Arc<Shared>);
 
 impl RoleKeeper {
-    /// Puts other roles in force, for clients that come from now on.
+    /// Replaces the roles, for clients that come from now on.
     ///
     /// # Errors
-    /// What is wrong with them; those before stay in force.
+    /// The defect; the earlier ones stay in force.
     pub fn replace(&self, roles: Roles) -> Result<(), String> {
         self.0.access.replace(roles)
     }
