@@ -26,7 +26,7 @@ struct Counts {
     objects: BTreeMap<(&'static str, Name, Box<str>), (u64, &'static str)>,
 }
 
-/// A line of the console.
+/// A line of SHOW BYPASS.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BypassLine {
     pub(crate) reason: &'static str,

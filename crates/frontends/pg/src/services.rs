@@ -1,4 +1,4 @@
-//! The ports of the frontend: what it needs and others give.
+//! The ports of the frontend, which the program provides.
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ use crate::metrics::PgMetrics;
 /// The key of a lane: one database, one role with its credential, one set of session settings.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LaneKey {
-    /// Which database, as which role.
+    /// The database and the role.
     pub identity: Identity,
-    /// Under which settings.
+    /// The session settings.
     pub settings: Settings,
     /// The credential of the lane's role for the server.
     pub credential: Credential,
@@ -33,11 +33,11 @@ pub trait Lanes: Send + Sync + 'static {
     /// is away is no error here: the lane's writes get it.
     async fn open(&self, key: &LaneKey) -> Result<LanePorts, Fault>;
 
-    /// Ends the lanes of a role and a credential that are not let in any more.
+    /// Ends the lanes of a role and a credential whose login was revoked.
     fn revoke(&self, identity: &Identity, credential: &Credential);
 }
 
-/// A spool, and whose writes it takes: it is applied to one database as one role.
+/// A spool for the writes of SQL clients. It is applied to one database as one role.
 #[derive(Clone, Debug)]
 pub struct SqlSpool {
     /// The spool.
@@ -45,9 +45,9 @@ pub struct SqlSpool {
     /// The identity that may use the spool: the name that clients know its database by, and its
     /// role.
     pub identity: Identity,
-    /// `windrow.ack` is `spool` for sessions that do not say otherwise.
+    /// True if `windrow.ack` is `spool` by default.
     pub by_default: bool,
-    /// `windrow.read_your_writes` for sessions that do not say otherwise.
+    /// The default of `windrow.read_your_writes`.
     pub read_your_writes: bool,
 }
 
@@ -64,39 +64,39 @@ pub struct SqlKeys {
 /// The services that the frontend uses.
 #[derive(Clone)]
 pub struct Services {
-    /// Where writes go that are answered before the database has them, if there is a spool. Its
-    /// memory is charged to the same budget.
+    /// The spool for writes that are answered before the database has them, if there is one.
+    /// Charged to the same budget.
     pub spool: Option<SqlSpool>,
     /// The executor of writes with keys, if the database can keep keys.
     pub keys: Option<SqlKeys>,
     /// All lanes of the process.
     pub lanes: Arc<dyn Lanes>,
-    /// Where writes are traced: where their spans go.
+    /// The tracer; `None` if writes are not traced.
     pub tracer: Option<Tracer>,
     /// The memory of the process.
     pub budget: Budget,
-    /// Where it counts.
+    /// The counters.
     pub metrics: PgMetrics,
-    /// The commands of the console that are not the frontend's own.
+    /// The console's commands that the program executes.
     pub console: Console,
 }
 
-/// The commands and tables of the console that are not the frontend's own.
+/// The console's commands and tables that the program provides.
 #[derive(Clone)]
 pub struct Console {
     /// For SHOW LANES.
     pub lanes: Arc<dyn Fn() -> Vec<LaneLine> + Send + Sync>,
-    /// Counts of all lanes since the start, those that have ended among them.
+    /// Returns counts of all lanes since the start, including those that have ended.
     pub counts: Arc<dyn Fn() -> LaneCounts + Send + Sync>,
-    /// For RELOAD: reads the configuration again and gives the roles in it, or says what is wrong.
-    /// May block on files.
+    /// For RELOAD: reads the configuration again and returns the roles in it, or the error. May
+    /// block on files.
     pub reload: Arc<dyn Fn() -> Result<Roles, String> + Send + Sync>,
     /// For SHUTDOWN: cancelled, it ends the process.
     pub shutdown: CancellationToken,
 }
 
 impl Default for Console {
-    /// A console that shows no lanes, reloads nothing and ends nobody.
+    /// Returns a console that shows no lanes and whose RELOAD and SHUTDOWN do nothing.
     fn default() -> Self {
         Self {
             lanes: Arc::new(Vec::new),
@@ -127,19 +127,19 @@ pub struct LaneLine {
     pub role: Option<Name>,
     /// Units that wait to leave.
     pub queued_units: u64,
-    /// Rows of those.
+    /// Rows of these units.
     pub queued_rows: u64,
-    /// Bytes of those.
+    /// Bytes of these units.
     pub queued_bytes: u64,
     /// Batches under way.
     pub flights: u64,
-    /// The most flights at once, as found for now.
+    /// The current limit of flights at once, found by pace.
     pub flights_limit: u64,
-    /// The most rows in one batch, as found for now.
+    /// The current limit of rows in one batch, found by pace.
     pub batch_rows_limit: u64,
     /// Rows of the batch that landed last.
     pub last_batch_rows: u64,
-    /// The time for which the database has not been reachable, in milliseconds, and why.
+    /// The time for which the database has been unreachable, in milliseconds, and the reason.
     pub away: Option<(u64, Box<str>)>,
     /// Writes accepted.
     pub writes: u64,

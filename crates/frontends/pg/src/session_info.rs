@@ -13,17 +13,17 @@ use windrow_pgwire::wire::CancelKey;
 use crate::admission::Admission;
 use crate::client::Identity;
 
-/// The time that a cancel request may take on its way to the server.
+/// The longest time that a cancel request may take on its way to the server.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The time for which a cancel request waits for the statement that it is meant for: that was sent
-/// before it, but on another connection, and may be read later.
+/// The time for which a cancel request waits for its statement, which was sent earlier but on
+/// another connection, and may be read later.
 const STATEMENT_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// The activity of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Nothing: it waits for its client.
+    /// Waiting for its client.
     #[default]
     Idle,
     /// Writes of it are in a lane.
@@ -32,7 +32,7 @@ pub(crate) enum State {
     Waiting,
     /// The session has a server connection.
     Relaying,
-    /// The session keeps its server connection, for something that it did.
+    /// Keeps its server connection because of something that it did there.
     Pinned,
 }
 
@@ -45,7 +45,7 @@ impl State {
         Self::Pinned,
     ];
 
-    /// The word that the console shows.
+    /// Returns the word that the console shows.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Idle => "idle",
@@ -57,13 +57,13 @@ impl State {
     }
 }
 
-/// The work that a cancel request interrupts at this moment.
+/// The work that a cancel request interrupts now.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Interrupt {
     /// Nothing.
     #[default]
     Nothing,
-    /// The session's units in a lane, if they have not left yet.
+    /// The session's units in a lane, unless they have left.
     Lane(Intake, SourceId),
     /// The statement of its server connection.
     Server(CancelKey),
@@ -71,22 +71,22 @@ pub(crate) enum Interrupt {
     Waiting(CancellationToken),
 }
 
-/// The way that a statement took.
+/// The way of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StatementWay {
-    /// A batch with statements of other clients.
+    /// In a batch with statements of other clients.
     Joined,
-    /// A batch of its own, or the spool.
+    /// In a batch of its own, or through the spool.
     Joinable,
-    /// A server connection.
+    /// On a server connection.
     Relayed,
 }
 
 impl StatementWay {
-    /// All ways, in the order in which they are shown.
+    /// All ways, in the order of display.
     pub(crate) const ALL: [Self; 3] = [Self::Joined, Self::Joinable, Self::Relayed];
 
-    /// Returns the word for it in metrics and on the console.
+    /// Returns the word for metrics and the console.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Joined => "joined",
@@ -107,7 +107,7 @@ impl StatementWay {
     }
 }
 
-/// Numbers of statements, by their way.
+/// The numbers of statements by their way.
 #[derive(Debug, Default)]
 pub(crate) struct StatementCounts([AtomicU64; StatementWay::ALL.len()]);
 
@@ -119,21 +119,21 @@ impl StatementCounts {
         }
     }
 
-    /// Returns the number of statements that took a way.
+    /// Returns the number of statements of a way.
     pub(crate) fn get(&self, way: StatementWay) -> u64 {
         let counter = self.0.get(way as usize);
         counter.map_or(0, |counter| counter.load(Ordering::Relaxed))
     }
 }
 
-/// A session as others see it.
+/// The state of a session that other tasks see.
 #[derive(Debug)]
 pub(crate) struct SessionInfo {
     /// The process number that the client got.
     pub(crate) pid: i32,
-    /// The secret that a cancel request must prove. Shown nowhere; compared in constant time.
+    /// The secret that a cancel request must contain. Never shown; compared in constant time.
     pub(crate) secret: Box<[u8]>,
-    /// Where the client is.
+    /// The client's address.
     pub(crate) peer: Box<str>,
     /// The role and the database.
     pub(crate) identity: Identity,
@@ -144,9 +144,9 @@ pub(crate) struct SessionInfo {
     state: AtomicU8,
     words: std::sync::Mutex<Words>,
     interrupt: Mutex<Interrupt>,
-    /// Something is under way on its server connection.
+    /// True while a statement is under way on its server connection.
     is_busy: AtomicBool,
-    /// Notified when there may be something to interrupt that was not there before.
+    /// Notified when something begins that could be interrupted.
     begun: Notify,
 }
 
@@ -159,7 +159,7 @@ struct Words {
 }
 
 impl SessionInfo {
-    /// A session that begins.
+    /// Returns the state of a new session.
     pub(crate) fn new(
         pid: i32,
         secret: Box<[u8]>,
@@ -187,8 +187,8 @@ impl SessionInfo {
         })
     }
 
-    /// Counts the statements of a unit that has its outcome. The last one counted has failed if the
-    /// unit has. `is_shared`: true if the unit's batch had units of other clients.
+    /// Counts the statements of a unit that has its outcome. If the unit has failed, so has the
+    /// last one counted. `is_shared`: true if the unit's batch had units of other clients.
     pub(crate) fn count(&self, outcome: &UnitOutcome, is_shared: bool) {
         let count = match outcome {
             Ok(dones) => dones.len(),
@@ -201,9 +201,8 @@ impl SessionInfo {
         self.statements.add(way, count as u64);
     }
 
-    /// Interrupts what the session does at this moment, as a cancel request asks. Success is not
-    /// promised. Returns once the request has been passed on; until then its client sends
-    /// nothing else.
+    /// Interrupts the session's current work, for a cancel request. Success is not promised.
+    /// Returns once the request has been passed on; until then its client sends nothing else.
     pub(crate) async fn cancel(&self) {
         let deadline = Instant::now() + STATEMENT_TIMEOUT;
         loop {
@@ -220,11 +219,11 @@ impl SessionInfo {
         }
     }
 
-    /// Interrupts what is there. False: what is meant may be about to come. `late`: nothing more is
-    /// waited for.
+    /// Interrupts the current work. Returns false if the work that is meant may be about to come.
+    /// `late`: true if nothing more is waited for.
     async fn cancel_now(&self, late: bool) -> bool {
-        // Held until the server has passed the signal on: a session gives its server connection to
-        // nobody else before, so that the signal cannot meet another client's statement.
+        // Locked until the server has passed the signal on: before that, the session gives its
+        // server connection to no other, so that the signal cannot hit another client's statement.
         let interrupt = self.interrupt.lock().await;
         match &*interrupt {
             Interrupt::Lane(intake, source) if late || self.state() == State::Joining => {
@@ -245,14 +244,15 @@ impl SessionInfo {
         }
     }
 
-    /// Says what a cancel request means from now on. Waits while one is on its way.
+    /// Sets the work that a cancel request interrupts from now on. Waits while a request is under
+    /// way.
     pub(crate) async fn set_interrupt(&self, interrupt: Interrupt) {
         *self.interrupt.lock().await = interrupt;
         self.begun.notify_waiters();
     }
 
-    /// Waits for something that a cancel request may end; `None`: one has ended the wait. `then`:
-    /// what a request means afterwards.
+    /// Waits for something that a cancel request may end; `None` if one has ended the wait. `then`:
+    /// the work that a request interrupts afterwards.
     pub(crate) async fn wait<T>(
         &self,
         awaited: impl Future<Output = T>,
@@ -269,7 +269,7 @@ impl SessionInfo {
         done
     }
 
-    /// Says whether something is under way on its server connection.
+    /// Sets whether a statement is under way on its server connection.
     pub(crate) fn set_busy(&self, is_busy: bool) {
         let was_busy = self.is_busy.swap(is_busy, Ordering::Release);
         if is_busy && !was_busy {
@@ -283,7 +283,7 @@ impl SessionInfo {
         State::ALL.get(state).copied().unwrap_or_default()
     }
 
-    /// Shows what the session does.
+    /// Sets the session's activity.
     pub(crate) fn set_state(&self, state: State) {
         let before = self.state.swap(state as u8, Ordering::AcqRel);
         if before != state as u8 && state == State::Joining {
@@ -291,30 +291,30 @@ impl SessionInfo {
         }
     }
 
-    /// The client's `application_name`.
+    /// Returns the client's `application_name`.
     pub(crate) fn application_name(&self) -> Name {
         self.with_words(|words| Name::clone(&words.application_name))
     }
 
-    /// Changes it.
+    /// Sets the client's `application_name`.
     pub(crate) fn set_application_name(&self, name: Name) {
         self.with_words(|words| words.application_name = name);
     }
 
-    /// Why the session keeps its server connection, and what can be done about it; empty where it
+    /// Returns the reason why the session keeps its server connection, and the advice; empty if it
     /// does not.
     pub(crate) fn pinned(&self) -> (Box<str>, &'static str) {
         self.with_words(|words| (words.pinned.clone(), words.advice))
     }
 
-    /// Says why the session keeps its server connection.
+    /// Sets the reason why the session keeps its server connection.
     pub(crate) fn set_pinned(&self, why: &str, advice: &'static str) {
         self.with_words(|words| (words.pinned, words.advice) = (why.into(), advice));
     }
 
     fn with_words<T>(&self, with: impl FnOnce(&mut Words) -> T) -> T {
         let lock = self.words.lock();
-        // Who panicked while holding it left whole words behind: each is replaced at once.
+        // Each value is replaced as a whole, so a panic leaves the words consistent.
         with(&mut lock.unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 }

@@ -27,7 +27,7 @@ use crate::tls::Tls;
 pub(crate) struct Shared {
     /// The configuration.
     pub(crate) config: PgConfig,
-    /// One for each client that may be in.
+    /// One slot for each client.
     pub(crate) client_slots: Arc<Semaphore>,
     /// TLS for clients.
     pub(crate) tls: Option<Tls>,
@@ -41,31 +41,32 @@ pub(crate) struct Shared {
     pub(crate) lanes: LaneBook,
     /// The statements, by their texts.
     pub(crate) cache: StatementCache,
-    /// The verdicts on statements that are relayed.
+    /// The verdicts on relayed statements.
     pub(crate) proofs: Arc<Proofs>,
     /// Statements that were not joined, by reason.
     pub(crate) bypass: Bypass,
     /// The senders of notifications.
     pub(crate) senders: Arc<Senders>,
-    /// Holds work back while a database is paused.
+    /// Pauses work in databases.
     pub(crate) gate: Gate,
     /// The memory of the process.
     pub(crate) budget: Budget,
     /// The part of the memory budget that long messages may hold.
     pub(crate) long_messages: LongMessages,
-    /// Where writes go that are answered before the database has them.
+    /// The spool for writes that are answered before the database has them.
     pub(crate) spool: Option<SqlSpool>,
     /// The executor of writes with keys, if there is one.
     pub(crate) keys: Option<SqlKeys>,
-    /// Where the spans of writes go, where they are traced.
+    /// The tracer; `None` if writes are not traced.
     pub(crate) tracer: Option<Tracer>,
-    /// Which statements were found to mean what they meant.
+    /// The statements whose meaning was found unchanged.
     pub(crate) current: CurrentStatements,
     /// The counters.
     pub(crate) metrics: PgMetrics,
     /// The commands and tables of the console that are not the frontend's own.
     pub(crate) console: Console,
-    /// Nobody comes in any more once this is cancelled; sessions end what is under way and leave.
+    /// Cancelled when Windrow stops: no client is admitted any more, and sessions finish what is
+    /// under way.
     pub(crate) stop: CancellationToken,
 }
 
@@ -79,10 +80,10 @@ impl Shared {
         }
     }
 
-    /// All of it, with no client in and no connection open.
+    /// Returns the state without any client or connection.
     ///
     /// # Errors
-    /// What is wrong with the configuration.
+    /// The defect of the configuration.
     pub(crate) fn new(config: PgConfig, services: Services) -> Result<Self, String> {
         let Services {
             spool,

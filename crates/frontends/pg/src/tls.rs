@@ -1,4 +1,4 @@
-//! TLS for clients, and what an authentication can be bound to.
+//! TLS for clients, and the data to which an authentication can be bound.
 
 use std::future::poll_fn;
 use std::io;
@@ -25,22 +25,23 @@ const HANDSHAKE: u8 = 0x16;
 pub(crate) struct Tls(Arc<ServerConfig>);
 
 impl Tls {
-    /// TLS that names the protocol, which clients of `sslnegotiation=direct` insist on.
+    /// Returns TLS that names the protocol, which clients with `sslnegotiation=direct` require.
     pub(crate) fn new(config: &ServerConfig) -> Self {
         let mut config = config.clone();
         config.alpn_protocols = vec![PROTOCOL.to_vec()];
         Self(Arc::new(config))
     }
 
-    /// Shakes hands. `direct`: the client began with it, and must have named the protocol.
+    /// Performs the handshake. `direct`: true if the client began with it, and must have named the
+    /// protocol.
     pub(crate) async fn accept(
         &self,
         socket: TcpStream,
         direct: bool,
     ) -> io::Result<(TlsStream<TcpStream>, Binding)> {
         let begun = LazyConfigAcceptor::new(Acceptor::default(), socket).await?;
-        // Asked for here as the handshake will ask for it: only the certificate that this client is
-        // shown counts.
+        // Resolved here as in the handshake: only the certificate that is shown to this client
+        // counts.
         let shown = self.0.cert_resolver.resolve(begun.client_hello());
         let binding = shown.and_then(|shown| {
             let certificate = shown.cert.first()?;
@@ -58,15 +59,15 @@ impl Tls {
 }
 
 /// Returns true if a client begins with a TLS handshake instead of a packet. Waits for its first
-/// byte, without taking it.
+/// byte, without reading it.
 pub(crate) async fn is_direct(socket: &TcpStream) -> io::Result<bool> {
     let mut first = [0];
     let count = socket.peek(&mut first).await?;
     Ok(count == 1 && first == [HANDSHAKE])
 }
 
-/// Returns true if bytes are there already behind a request for encryption: who waits for our
-/// answer has sent none.
+/// Returns true if bytes have arrived after a request for encryption: an honest client waits for
+/// the answer first.
 pub(crate) async fn has_more(socket: &TcpStream) -> bool {
     let mut next = [0];
     poll_fn(|cx| {

@@ -1,5 +1,5 @@
-//! Trials with bytes of any kind: chance makes them up (`./test fuzz`), and every test run takes
-//! those that it kept.
+//! Checks for arbitrary bytes: `./test fuzz` generates them, and every test run uses those that
+//! were kept.
 
 use bytes::BytesMut;
 use windrow_core::Arguments;
@@ -11,8 +11,8 @@ use crate::codec::message::{Front, HEADER, Message, front};
 /// The longest message, in bytes.
 const LONGEST: usize = 1 << 16;
 
-/// A stream of messages is cut where they end, wherever it is cut on its way; none is read beyond
-/// its end.
+/// Checks that a stream of messages is split at their ends, however it is cut on its way, and that
+/// none is read beyond its end.
 pub fn frames(bytes: &[u8]) {
     let mut rest = bytes;
     while let Ok(Front::Whole { tag, total }) = front(rest, LONGEST) {
@@ -28,7 +28,7 @@ pub fn frames(bytes: &[u8]) {
     }
 }
 
-/// Reads a message and checks that all of it is read.
+/// Checks that all of a message is read.
 fn read(tag: u8, body: &[u8]) {
     match Message::read(tag, body) {
         Message::Query(text) => assert_eq!([text, b"\0"].concat(), body),
@@ -57,8 +57,7 @@ fn read(tag: u8, body: &[u8]) {
     }
 }
 
-/// Reads the first packet of a connection and checks that it is the same when it is written down
-/// again.
+/// Checks that the first packet of a connection is the same when it is written again.
 pub fn startup(bytes: &[u8]) {
     admit::startup(bytes);
 }

@@ -37,7 +37,7 @@ pub(crate) struct Loan {
 /// | --- | --- | --- |
 /// | `Nothing` | | |
 /// | `Values` | values of sequences | by DISCARD SEQUENCES, at once |
-/// | `Unknown` | everything that PostgreSQL shows of a session | by RESET ALL, DISCARD SEQUENCES, later |
+/// | `Unknown` | all that PostgreSQL shows of a session | by RESET ALL, DISCARD SEQUENCES, later |
 /// | `Unproven` | values of sequences | by DISCARD ALL, at once |
 ///
 /// After `Unknown`, the session keeps the connection if PostgreSQL shows anything but its SETs.

@@ -47,13 +47,12 @@ impl RoleKeeper {
 }
 
 impl Pg {
-    /// Opens the listening sockets. Clients may connect from then on; they are served by
-    /// [`Pg::run`].
+    /// Opens the listening sockets. Clients may connect from then on, and [`Pg::run`] serves them.
     ///
     /// # Errors
-    /// An address that cannot be listened on, or one that is not loopback although neither users
-    /// nor an auth_query are configured; no database, one that has the console's name, or a
-    /// user whose verifier cannot be used.
+    /// The address cannot be used, or is not loopback although neither users nor an auth_query are
+    /// configured; there is no database, or one with the console's name; or a user's verifier is
+    /// invalid.
     pub async fn bind(config: PgConfig, services: Services) -> io::Result<Self> {
         let invalid = |text: String| io::Error::new(io::ErrorKind::InvalidInput, text);
         config.check().map_err(invalid)?;
@@ -73,7 +72,7 @@ impl Pg {
         })
     }
 
-    /// Where it listens, with the port that was found.
+    /// Returns the listening address, with the actual port.
     pub fn local_addr(&self) -> SocketAddr {
         self.local_addr
     }
@@ -83,9 +82,9 @@ impl Pg {
         RoleKeeper(Arc::clone(&self.shared))
     }
 
-    /// Serves until `stop` is cancelled. Then no client is admitted any more, sessions end their
-    /// work, their clients get 57P01, and the future ends with the last of them: a caller that
-    /// cannot wait for ever bounds it. Dropping the future stops the accepting, not the sessions.
+    /// Serves until `stop` is cancelled. Then no client is admitted, sessions finish their work,
+    /// their clients get 57P01, and the future ends with the last of them; the caller sets a time
+    /// limit if it needs one. Dropping the future only stops accepting connections.
     pub async fn run(self, stop: CancellationToken) {
         let tracker = TaskTracker::new();
         let sweeping = tracker.spawn(sweep(Arc::clone(&self.shared)));
@@ -96,17 +95,17 @@ impl Pg {
             () = accepting => {}
         }
         self.shared.stop.cancel();
-        // A session that is held back has to hear of it.
+        // A paused session must notice the end.
         self.shared.gate.resume(None);
         drop(self.listeners);
         tracker.close();
         tracker.wait().await;
-        // Nobody uses a server connection any more.
+        // No session uses a server connection any more.
         self.shared.databases.pool.close().await;
         drop((sweeping, checking));
     }
 
-    /// Accepts connections until a session at the console ends it.
+    /// Accepts connections until a session at the console ends the process.
     async fn accept(&self, tracker: &TaskTracker) {
         loop {
             let slot = tokio::select! {
@@ -127,7 +126,7 @@ impl Pg {
 }
 
 impl PgConfig {
-    /// Checks that clients could log in as configured.
+    /// Checks that clients can log in with this configuration.
     ///
     /// # Errors
     /// There is no database, or one with the console's name; TLS is required and not configured;
@@ -155,10 +154,10 @@ impl PgConfig {
     }
 }
 
-/// One connection, from its first byte to its end.
+/// Serves one connection, from its first byte to its end.
 async fn serve(shared: Arc<Shared>, arrival: ClientSocket, slot: StartSlot) {
-    // Boxed, and gone before the session begins: the memory of logging in is not held for as long
-    // as the session lives.
+    // Boxed, and dropped before the session begins, so that the memory of the login is not held as
+    // long as the session lives.
     let admitted = Box::pin(admit(&shared, arrival, &slot)).await;
     drop(slot);
     match admitted {
@@ -172,7 +171,7 @@ async fn serve(shared: Arc<Shared>, arrival: ClientSocket, slot: StartSlot) {
     }
 }
 
-/// Counts one, as long as it lives.
+/// Counts a connection until it is dropped.
 struct Counted(Gauge);
 
 impl Counted {
@@ -188,7 +187,7 @@ impl Drop for Counted {
     }
 }
 
-/// Looks after idle server connections.
+/// Closes superfluous server connections periodically.
 async fn sweep(shared: Arc<Shared>) {
     let databases = &shared.databases;
     let mut tick = interval(

@@ -1,9 +1,9 @@
 //! Revoked logins: checks that connected roles could still log in.
 //!
-//! A server asks for the password once, and so does Windrow; but connections here outlive the
-//! sessions that they were opened for. So each role is checked now and then: a role that was
-//! dropped, may not log in any more or has another password does not go on with connections that
-//! are there.
+//! A server checks the password once, and so does Windrow. But Windrow's connections outlive the
+//! sessions for which they were opened. So each role is checked periodically: a role that was
+//! dropped, may not log in any more or has another password must not continue on existing
+//! connections.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,17 +21,17 @@ use crate::pool::Who;
 use crate::session_info::SessionInfo;
 use crate::shared::Shared;
 
-/// The interval of the checks. With the time that a check takes, no revoked login goes on for
-/// longer than 10 seconds.
+/// The interval of the checks. With the time that a check takes, no revoked login lasts longer than
+/// 10 seconds.
 const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
-/// At most so many are asked for at once: each takes a server connection for a moment.
+/// The most checks at the same time: each takes a server connection for a moment.
 const MAX_CHECKS_AT_ONCE: usize = 2;
 
 /// Sessions with the same login.
 type Logins = HashMap<(Identity, Credential, Option<Verifier>), Vec<Arc<SessionInfo>>>;
 
-/// Asks again and again, until Windrow stops.
+/// Checks again and again, until Windrow stops.
 pub(super) async fn run(shared: Arc<Shared>) {
     let mut tick = interval_at(Instant::now() + CHECK_INTERVAL, CHECK_INTERVAL);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -47,7 +47,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
     }
 }
 
-/// Asks once for all who are in.
+/// Checks the logins of all connected sessions once.
 async fn round(shared: &Arc<Shared>) {
     let mut admitted = Logins::new();
     for info in shared.register.list() {
@@ -75,8 +75,8 @@ async fn round(shared: &Arc<Shared>) {
     asking.join_all().await;
 }
 
-/// Returns why a role could not log in any more; `None` if it could, or if the server cannot be
-/// asked.
+/// Returns the reason why a role could not log in any more; `None` if it could, or if the server
+/// cannot be asked.
 async fn refused(
     shared: &Shared,
     identity: &Identity,
@@ -96,7 +96,7 @@ async fn refused(
     is_refusal(&fault).then(|| fault.to_string())
 }
 
-/// Returns true if the server says that this role may not come in; anything else may pass.
+/// Returns true if the server refuses the role; other errors may be temporary.
 fn is_refusal(fault: &Fault) -> bool {
     fault.code.starts_with("28") || fault.code == "42501"
 }
@@ -113,7 +113,7 @@ fn revoke(
         sessions = sessions.len(),
         "sessions are ended whose role is not let in any more: {why}"
     );
-    // The ways in first: who is ended may come back at once.
+    // Connections first, because a client whose session is ended may come back at once.
     shared.databases.pool.revoke(&identity.database);
     shared.lanes.revoke(identity, credential);
     for session in sessions {

@@ -1,4 +1,4 @@
-//! The reason why a transaction goes to a server connection.
+//! The reason why a transaction needs a server connection.
 //!
 //! The relay counts each transaction that writes under one of them, at its first write. Reasons
 //! that belong to a table are those of [`Doubt`].
@@ -14,8 +14,8 @@ pub(super) use crate::block_doubts::{
     DELETE, DESCRIBED, REFUSED, SEVERAL_ROWS, TOO_MUCH, UNCERTAIN, UNKNOWN, UPDATE,
 };
 
-/// Returns the reason why a block goes to a server connection. `phrase`: that of the message that
-/// goes there first.
+/// Returns the reason why a block needs a server connection. `phrase`: that of the first message
+/// that is sent there.
 pub(super) fn of(session: &Session, block: &UnsentBlock, phrase: &str) -> &'static Doubt {
     if !block.keeps {
         return of_session(session).unwrap_or(&Doubt::ISOLATION);
@@ -30,8 +30,8 @@ pub(super) fn of(session: &Session, block: &UnsentBlock, phrase: &str) -> &'stat
     }
 }
 
-/// Returns the reason why a session keeps no writes of a block that it begins now; `None` if it may
-/// keep them.
+/// Returns the reason why a session cannot keep writes of a block that it begins now; `None` if it
+/// can.
 pub(super) fn of_session(session: &Session) -> Option<&'static Doubt> {
     let own = &session.own;
     match () {

@@ -1,4 +1,4 @@
-//! The answer of one call: its place among the messages of its client, and its results.
+//! The answer of one call: its position among the messages to the client, and its results.
 
 use std::sync::Arc;
 
@@ -8,20 +8,20 @@ use windrow_core::{Fault, Formats, Op, Signature, Statement, WriteDone};
 use crate::codec::{answer, failure};
 use crate::statements::FixedTypes;
 
-/// Where a call's results belong.
+/// The position of a call's results.
 #[derive(Clone, Debug)]
 pub(crate) struct CallAnswer {
-    /// Where BindComplete of its portal stands.
+    /// The position of BindComplete of its portal.
     pub(crate) bound: usize,
-    /// Where its results belong.
+    /// The position of its results.
     pub(crate) done: usize,
     /// The operation of the call.
     pub(crate) op: Op,
-    /// The types of the call, if they show only now.
+    /// The types of the call, if they are only known after its execution.
     pub(crate) fresh: Option<LateTypes>,
-    /// The portal's name, where it has one: errors of its values name it.
+    /// The portal's name, if it has one: errors of its values contain it.
     pub(crate) portal: Option<Box<[u8]>>,
-    /// The statement of a simple query that it is.
+    /// The statement, if the call is part of a simple query.
     pub(crate) query: Option<Box<QueryStatement>>,
 }
 
@@ -33,17 +33,17 @@ pub(crate) struct QueryStatement {
     pub(crate) skipped: u32,
 }
 
-/// The types of a statement that was parsed for the call that uses it.
+/// The types of a statement that was parsed only for the call that uses it.
 #[derive(Clone, Debug)]
 pub(crate) struct LateTypes {
-    /// Where its session keeps them.
+    /// The session's place for them.
     pub(crate) fixed: FixedTypes,
     /// The types, if nothing has changed since the statement was described.
     pub(crate) signature: Arc<Signature>,
 }
 
 impl CallAnswer {
-    /// Says what stands before the call's results, and fixes its types.
+    /// Writes what comes before the call's results, and fixes its types.
     pub(super) fn say_before(&self, text: &[u8], done: &WriteDone, out: &mut BytesMut) {
         let news = done
             .extra
@@ -60,7 +60,7 @@ impl CallAnswer {
         }
     }
 
-    /// Says the call's results. `is_undone`: the call's own transaction failed after it.
+    /// Writes the call's results. `is_undone`: the call's own transaction failed after it.
     pub(super) fn say(&self, done: &WriteDone, is_undone: bool, out: &mut BytesMut) {
         let extra = done.extra.as_ref();
         let messages = extra.map_or(&[][..], |extra| &extra.messages);
@@ -68,7 +68,8 @@ impl CallAnswer {
             out.put_slice(messages);
             return answer::command_complete(out, self.op, done.rows);
         };
-        // The server runs a whole statement before it describes the rows: its notices come first.
+        // The server runs a statement completely before it describes the rows, so its notices come
+        // first.
         let (notices, rows) = messages.split_at(notices(messages));
         out.put_slice(notices);
         let news = extra.and_then(|extra| extra.signature.as_ref());
@@ -83,7 +84,7 @@ impl CallAnswer {
     }
 }
 
-/// Writes the error of a call; `None`: of what came behind all calls.
+/// Writes the error of a call; `failed` is `None` if the error came after all calls.
 pub(super) fn say_fault(fault: &Fault, failed: Option<&CallAnswer>, out: &mut BytesMut) {
     let portal = failed.and_then(|said| said.portal.as_deref());
     let query = failed.and_then(|said| said.query.as_ref());
@@ -93,7 +94,7 @@ pub(super) fn say_fault(fault: &Fault, failed: Option<&CallAnswer>, out: &mut By
     }
 }
 
-/// The bytes that the notices at the front of `messages` take.
+/// Returns the number of bytes of the notices at the front of `messages`.
 fn notices(messages: &[u8]) -> usize {
     let mut at = 0;
     while let Some([b'N', a, b, c, d]) = messages.get(at..at + 5) {

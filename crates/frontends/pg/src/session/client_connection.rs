@@ -1,4 +1,4 @@
-//! The connection of a client with its two buffers.
+//! The connection of a client, with its two buffers.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -14,17 +14,16 @@ use crate::charge::{self, Charge, LongMessages, Stalled, StillBuffers, UnreadAns
 
 use crate::codec::message::{self, Front, Violation};
 
-/// Bytes of one read. They lie on the stack until they are there, so that a silent client holds no
-/// buffer.
+/// The bytes of one read. They are read into the stack, so that a silent client holds no buffer.
 const READ_BYTES: usize = 8 * 1024;
 
-/// Bytes that a buffer of a silent client may keep.
+/// The capacity that a buffer of a silent client may keep, in bytes.
 const KEPT_BYTES: usize = 1024;
 
-/// Answers that wait for their client, in bytes: past it nothing more is produced for it.
+/// The bytes of unsent answers beyond which no more are produced for the client.
 pub(crate) const HIGH: usize = 64 * 1024;
 
-/// Gives the room of an empty buffer back, where it is more than a silent client may keep.
+/// Frees the memory of an empty buffer if it is more than a silent client may keep.
 fn unload(buffer: &mut BytesMut) {
     if buffer.is_empty() && buffer.try_reclaim(KEPT_BYTES + 1) {
         *buffer = BytesMut::new();
@@ -35,31 +34,31 @@ fn unload(buffer: &mut BytesMut) {
 #[derive(Debug)]
 pub(crate) struct ClientConnection {
     stream: Socket,
-    /// Bytes that were received and are not taken yet.
+    /// Received bytes that were not taken yet.
     pub(crate) inbox: BytesMut,
-    /// Bytes that are to be sent.
+    /// Bytes to be sent.
     pub(crate) out: BytesMut,
-    /// True while TLS may hold back bytes that were taken out of `out`.
+    /// True while TLS may hold back bytes that were taken from `out`.
     unflushed: bool,
-    /// True once the client has closed its side.
+    /// True once the client has closed its side of the connection.
     pub(crate) ended: bool,
-    /// The longest message that is not COPY data, in bytes.
+    /// The longest message other than COPY data, in bytes.
     longest: usize,
-    /// Bytes of the client that are still to come and are thrown away.
+    /// The number of bytes to arrive that will be discarded.
     unwanted: usize,
-    /// Memory taken for a long message.
+    /// The memory taken for a long message in the inbox.
     charge: Option<Box<Charge>>,
-    /// The same for one that has left the inbox, until [`ClientConnection::settle`].
+    /// The memory of a long message that has left the inbox, until [`ClientConnection::settle`].
     spent: Option<Box<Charge>>,
-    /// Something is in the buffers that does not move.
+    /// Set while bytes in the buffers make no progress.
     still: Option<Box<StillBuffers>>,
-    /// Bytes that came and left, in all.
+    /// The number of all bytes received and sent.
     moved: u64,
-    /// Answers are there that the client does not take.
+    /// Set while the client does not read its answers.
     unread: Option<Box<UnreadAnswers>>,
-    /// Bytes that left, in all.
+    /// The number of all bytes sent.
     sent: u64,
-    /// Room for the answers that are to be sent.
+    /// The memory for the answers to be sent.
     room: AnswerPermit,
 }
 
@@ -83,13 +82,13 @@ impl ClientConnection {
         }
     }
 
-    /// The message that begins at `at`, as far as it is there.
+    /// Examines the message that begins at `at`.
     #[inline]
     pub(crate) fn front(&self, at: usize) -> Result<Front, Violation> {
         message::front(self.inbox.get(at..).unwrap_or_default(), self.longest)
     }
 
-    /// The body of a whole message of `total` bytes that begins at `at`.
+    /// Returns the body of a complete message of `total` bytes that begins at `at`.
     #[inline]
     pub(crate) fn body(&self, at: usize, total: usize) -> &[u8] {
         self.inbox
@@ -97,25 +96,25 @@ impl ClientConnection {
             .unwrap_or_default()
     }
 
-    /// Takes bytes from the front of the inbox.
+    /// Removes bytes from the front of the inbox.
     pub(crate) fn take(&mut self, bytes: usize) {
         self.inbox.advance(bytes.min(self.inbox.len()));
         self.clear_room(bytes);
         self.uncharge(bytes);
     }
 
-    /// Gives back the memory of bytes that have left the inbox: the messages that they have become
-    /// are counted.
+    /// Frees the memory of bytes that have left the inbox, because the objects made from them are
+    /// counted.
     fn clear_room(&mut self, left: usize) {
         if self.inbox.is_empty() && left > KEPT_BYTES {
-            // Not an empty end of what was split off either: that would keep all of it.
+            // Replaced, because even an empty rest of a split buffer would keep all of it.
             self.inbox = BytesMut::new();
         } else if left > charge::FREE_BYTES && self.inbox.len() < left {
             self.inbox = BytesMut::from(&self.inbox[..]);
         }
     }
 
-    /// Takes a whole message out.
+    /// Removes and returns a complete message.
     pub(crate) fn split(&mut self, total: usize) -> BytesMut {
         let bytes = self.inbox.split_to(total.min(self.inbox.len()));
         self.clear_room(total);
@@ -133,14 +132,14 @@ impl ClientConnection {
         }
     }
 
-    /// Gives back the memory of a long message that has left the inbox: it is counted elsewhere, or
-    /// is gone.
+    /// Frees the memory charged for a long message that has left the inbox, because it is counted
+    /// elsewhere or was dropped.
     pub(crate) fn settle(&mut self) {
         self.spent = None;
     }
 
-    /// Takes a message of `total` bytes from the front of the inbox, of which the rest is still to
-    /// come.
+    /// Removes a message of `total` bytes from the front of the inbox, of which the rest has not
+    /// arrived.
     pub(crate) fn discard(&mut self, total: usize) {
         self.unwanted = total.saturating_sub(self.inbox.len());
         self.take(total);
@@ -153,14 +152,14 @@ impl ClientConnection {
     }
 
     /// Returns true if a message that ends at `until` in the inbox needs a
-    /// [`ClientConnection::charge`]: what was announced is believed once some of it is there.
+    /// [`ClientConnection::charge`]. An announced length is only trusted once a part of the message
+    /// has arrived.
     pub(crate) fn needs_charge(&self, until: usize) -> bool {
         let held = self.charge.as_ref().map_or(0, |charge| charge.until());
         until > held && until > charge::FREE_BYTES && self.inbox.len() >= charge::FREE_BYTES
     }
 
-    /// Charges all of the inbox up to `until`, where a long message ends. Waits for memory. Cancel
-    /// safe.
+    /// Charges the inbox up to `until`, where a long message ends. Waits for memory. Cancel safe.
     ///
     /// # Errors
     /// Those of [`LongMessages::take`].
@@ -169,29 +168,29 @@ impl ClientConnection {
         (messages, budget): (&LongMessages, &Budget),
         until: usize,
     ) -> Result<(), Fault> {
-        // First given back, then taken: nobody holds some memory and waits for more.
+        // First returned, then taken, because no task may hold memory while it waits for more.
         (self.charge, self.spent) = (None, None);
         let here = self.inbox.len();
         let charge = Box::pin(messages.take(budget, until, here)).await?;
         self.charge = Some(Box::new(charge));
-        // In one piece, so that it is not copied as it grows.
+        // Allocated at once, so that the message is not copied as it grows.
         self.inbox.reserve(until.saturating_sub(here));
         Ok(())
     }
 
-    /// Returns true if memory is held for what is in the inbox.
+    /// Returns true if memory is held for the inbox.
     pub(crate) fn is_charged(&self) -> bool {
         self.charge.is_some()
     }
 
-    /// Memory for what a long message in the inbox has become, out of what was taken for it.
-    /// `None`: there is too little.
+    /// Returns memory for the statements made from a long message in the inbox, out of what was
+    /// taken for it; `None` if there is too little.
     pub(crate) fn pay(&mut self, budget: &Budget, bytes: usize) -> Option<Permit> {
         self.charge.as_mut()?.pay(budget, bytes)
     }
 
-    /// Takes more memory at once, for all of the inbox up to `until`. False: there is none, and
-    /// what is held stays.
+    /// Takes more memory without waiting, for the inbox up to `until`. Returns false if there is
+    /// none; what is held stays.
     pub(crate) fn grow(&mut self, memory: (&LongMessages, &Budget), until: usize) -> bool {
         let here = self.inbox.len();
         match &mut self.charge {
@@ -200,13 +199,13 @@ impl ClientConnection {
         }
     }
 
-    /// Room for an answer that is to be sent now: it is held until that has left.
+    /// Keeps the memory of an answer that is sent now, until it has been sent.
     pub(super) fn keep_room(&mut self, room: AnswerPermit) {
         self.room.merge(room);
     }
 
-    /// Counts what is to be sent, and `behind`, what waits for that to leave. Short answers, which
-    /// clients take at once as a rule, are no visit to the room for answers.
+    /// Counts the bytes to be sent, and `behind`, the bytes that wait for them. Short answers are
+    /// not counted, because clients usually read them at once.
     pub(crate) fn count_answers(&mut self, budget: &Budget, behind: usize) {
         let due = match self.out.len() {
             0 => 0,
@@ -219,8 +218,8 @@ impl ClientConnection {
         }
     }
 
-    /// Ready where a message, the front of which is at `at` in the inbox, does not come, or answers
-    /// are not taken, while others wait for memory: the session ends.
+    /// Returns ready if the session must end: a message whose front is at `at` in the inbox does
+    /// not arrive, or the client does not read its answers, while others wait for memory.
     pub(crate) fn poll_stalled(
         &mut self,
         budget: &Budget,
@@ -256,7 +255,7 @@ impl ClientConnection {
         still.poll(budget, self.moved, cx)
     }
 
-    /// Reads once. 0: the client has closed its side. Cancel safe.
+    /// Reads once. Returns 0 if the client has closed its side. Cancel safe.
     pub(crate) fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let room = self.inbox.capacity() - self.inbox.len();
         let read = if room >= READ_BYTES {
@@ -272,8 +271,8 @@ impl ClientConnection {
             ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer))?;
             let filled = buffer.filled();
             if filled.len() == READ_BYTES {
-                // More is to come, it seems: the buffer grows with what is there, at most to its
-                // double.
+                // More seems to come: the buffer grows by the bytes that have arrived, so it at
+                // most doubles.
                 self.inbox
                     .reserve(self.inbox.len().clamp(2 * READ_BYTES, 1 << 20));
             }
@@ -288,7 +287,8 @@ impl ClientConnection {
         Poll::Ready(Ok(read))
     }
 
-    /// Sends what is to be sent, as far as the client takes it. Ready once all of it has left.
+    /// Sends the buffered bytes, as far as the client reads them. Returns ready once all have been
+    /// sent.
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.out.is_empty() {
             let stream = Pin::new(&mut self.stream);
@@ -309,19 +309,20 @@ impl ClientConnection {
         Poll::Ready(Ok(()))
     }
 
-    /// Gives back what a silent client does not need.
+    /// Frees what a silent client does not need.
     pub(crate) fn rest(&mut self) {
         unload(&mut self.inbox);
         unload(&mut self.out);
     }
 
-    /// Sends the last messages and closes. A client that does not take them in time goes without.
+    /// Sends the last messages and closes the connection, without them if the client does not read
+    /// them in time.
     pub(crate) async fn close(mut self, timeout: std::time::Duration) {
         let farewell = async {
             std::future::poll_fn(|cx| self.poll_flush(cx)).await?;
             std::future::poll_fn(|cx| Pin::new(&mut self.stream).poll_shutdown(cx)).await
         };
-        // The client is gone, or does not read: its error has no receiver.
+        // A client that has left or does not read cannot get its error.
         drop(tokio::time::timeout(timeout, farewell).await);
     }
 }

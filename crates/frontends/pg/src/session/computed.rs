@@ -1,8 +1,8 @@
-//! The rows of a transaction's certain writes, as the server would store them, before it does.
+//! Computes the rows of a transaction's certain writes before the server stores them.
 //!
-//! `keep` calls this. A lane computes the columns that a write does not give: rows ahead of their
-//! calls where they depend on no value of a call, and by a question for each call otherwise.
-//! Nothing is stored.
+//! Called by `keep`. A lane computes the columns that a write does not give. If they depend on no
+//! value of a call, it computes rows ahead of their calls; otherwise it answers a question for each
+//! call. Nothing is stored.
 
 use std::sync::Arc;
 
@@ -20,26 +20,26 @@ use super::state::{LANE_ENDED, Session};
 use crate::codec::data_row;
 use crate::rows_ahead::{AheadRow, question_rows};
 
-/// The most statements, one after the other, of which rows are computed at once.
+/// The most consecutive statements of which rows are computed together.
 const MAX_RUNS: usize = 16;
 
-/// Why a block goes to a server connection.
+/// The reason why a block needs a server connection.
 pub(super) const UNCERTAIN: &str = block_reasons::UNCERTAIN.phrase;
 const REFUSED: &str = block_reasons::REFUSED.phrase;
 
-/// The columns of a row that was computed.
+/// The columns of a computed row.
 pub(super) struct Computed {
-    /// The columns of RETURNING, in the formats that the client asked for.
+    /// The columns of RETURNING, in the requested formats.
     pub(super) returned: Vec<Option<Bytes>>,
-    /// The columns that are stored, in binary.
+    /// The stored columns, in binary.
     pub(super) stored: Vec<Option<Bytes>>,
-    /// The time of the transaction, if the row may hold it.
+    /// The time of the transaction, if the row may contain it.
     pub(super) moment: Option<[u8; 8]>,
 }
 
-/// Why writes are not kept.
+/// The reason why writes are not kept.
 pub(super) enum NotKept {
-    /// The block goes to a server connection, for this reason.
+    /// The block needs a server connection, for this reason.
     Relay(&'static str),
     /// The client has cancelled them.
     Cancelled(Fault),
@@ -51,7 +51,7 @@ impl From<&'static str> for NotKept {
     }
 }
 
-/// Has the columns of rows computed that their calls do not give. Numbers of a sequence rise in the
+/// Computes the columns of rows that their calls do not give. Numbers of a sequence rise in the
 /// order of the calls, and all rows have the time that the first question reports.
 pub(super) async fn compute(
     session: &mut Session,
@@ -80,7 +80,7 @@ pub(super) async fn compute(
     }
 }
 
-/// The same for calls of one statement. `drawn`: numbers of sequences that calls before them got.
+/// Computes them for calls of one statement. `drawn`: numbers of sequences that earlier calls got.
 /// `moment`: the time of the transaction, if it is known.
 async fn compute_run(
     session: &mut Session,
@@ -122,7 +122,7 @@ pub(super) fn number(plan: &Preview, stored: &[Option<Bytes>]) -> Option<i64> {
     integer(stored.get(place)?.as_deref()?)
 }
 
-/// Has a unit of questions executed.
+/// Executes a unit of questions.
 async fn run(session: &Session, unit: Unit) -> Result<Dones, NotKept> {
     let source = session.source.as_ref().ok_or(LANE_ENDED)?;
     let outcome = source.lane.ports.intake.run(source.id, unit).await;
@@ -156,8 +156,8 @@ pub(super) async fn count(
     Ok(counts.ok_or(REFUSED)?)
 }
 
-/// Returns what becomes of a block of which a row could not be computed: the server says what is
-/// wrong with the row.
+/// Returns the consequence for a block of which a row could not be computed: a server connection
+/// reports what is wrong with the row.
 fn not_computed(stop: &CancellationToken, fault: Fault) -> NotKept {
     match fault.class {
         FaultClass::Cancelled if !stop.is_cancelled() => {
@@ -167,9 +167,9 @@ fn not_computed(stop: &CancellationToken, fault: Fault) -> NotKept {
     }
 }
 
-/// Takes the columns of a row that depend on nothing that its call gives. `None`: they do.
-/// `calls`: the call and those after it, of one statement. `drawn`: numbers of sequences that calls
-/// before them got. `moment`: the time of the transaction, if it is known.
+/// Takes the columns of a row that do not depend on its call; `None` if they do. `calls`: the call
+/// and those after it, of one statement. `drawn`: numbers of sequences that earlier calls got.
+/// `moment`: the time of the transaction, if it is known.
 async fn take_ahead(
     session: &mut Session,
     calls: &[SqlCall],
@@ -227,7 +227,8 @@ async fn take_ahead(
     Ok(Some(own.take().unwrap_or_default()))
 }
 
-/// Returns a row that was computed ahead, as its client wants it. `None`: the server may refuse it.
+/// Returns a row that was computed ahead, in the formats of its client; `None` if the server may
+/// refuse it.
 fn ahead(plan: &Preview, call: &SqlCall, row: &[Option<Bytes>]) -> Option<Computed> {
     let moment = match plan.ahead_has_time {
         true => Some(certain_moment(row.get(2 * plan.computed..)?)?),
@@ -249,7 +250,7 @@ fn ahead(plan: &Preview, call: &SqlCall, row: &[Option<Bytes>]) -> Option<Comput
     })
 }
 
-/// Reads the last columns of an answer: a boolean and the time of the transaction. `None`: the
+/// Reads the last columns of an answer: a boolean and the time of the transaction; `None` if the
 /// server may refuse the row.
 fn certain_moment(columns: &[Option<Bytes>]) -> Option<[u8; 8]> {
     let [Some(is_certain), Some(moment)] = columns else {
@@ -277,7 +278,7 @@ fn question(plan: &Preview, call: &SqlCall, moment: Option<[u8; 8]>) -> Option<S
     })
 }
 
-/// Reads the answer to a question. `None`: the server may refuse the row.
+/// Reads the answer to a question; `None` if the server may refuse the row.
 fn answered(plan: &Preview, done: &WriteDone) -> Option<Computed> {
     let messages = &done.extra.as_ref()?.messages;
     let [row] = <[_; 1]>::try_from(data_row::rows(messages)?).ok()?;

@@ -1,9 +1,9 @@
-//! Memory for the answers of joined writes that may be long: taken before they are handed over, and
-//! held until the answer has left for the client.
+//! Memory for answers of joined writes that may be long: taken before the writes are submitted, and
+//! held until the answer has been sent.
 //!
-//! A session has no more of them under way than its share: a client that does not read holds that
-//! share and what its socket took, and its own next writes wait for it. The session waits for the
-//! memory that all share only with what fits its share, and not for ever.
+//! A session's answers under way hold no more than its share. A client that does not read its
+//! answers holds that share and what its socket buffers, and its own next writes wait. The session
+//! only waits for shared memory with what fits its share, and not forever.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use windrow_core::{AnswerPermit, Budget, Statement, Unit, UnitOutcome, UsualAnsw
 #[derive(Debug, Default)]
 pub(crate) struct ExpectedAnswer {
     pub(super) permit: AnswerPermit,
-    /// Whose rows it has; `None` where those are always short.
+    /// The statements of its rows; `None` for rows that are always short.
     calls: SmallVec<[Option<Arc<Statement>>; 1]>,
 }
 
 impl ExpectedAnswer {
-    /// Returns the answer that a unit is expected to have, and notes in the unit if that is long.
-    /// `None` where all of it is certain to be short.
+    /// Returns the expected answer of a unit, and marks the unit if it is long. `None` if all of
+    /// the answer is certainly short.
     pub(super) fn of(unit: &mut Unit) -> Option<Box<Self>> {
         let varying = |write: &Write| {
             let statement = &write.call()?.statement;
@@ -43,12 +43,12 @@ impl ExpectedAnswer {
         }))
     }
 
-    /// Returns true if it is worth counting.
+    /// Returns true if the answer is long enough to be counted.
     pub(super) fn is_long(&self, budget: &Budget) -> bool {
         self.bytes(budget) > SHORT
     }
 
-    /// The room that it is expected to take, in bytes.
+    /// Returns the bytes that the answer is expected to need.
     pub(super) fn bytes(&self, budget: &Budget) -> usize {
         let calls = self.calls.iter().flatten();
         let usual = calls.filter_map(|statement| statement.usual_answer());
@@ -56,7 +56,8 @@ impl ExpectedAnswer {
         each.fold(0, usize::saturating_add)
     }
 
-    /// The answer is there: what it takes is remembered for the next. The room that is held for it.
+    /// Notes the actual length of the answer, for later ones, and returns the memory that is held
+    /// for it.
     pub(super) fn known(self, outcome: Option<&UnitOutcome>) -> AnswerPermit {
         if let Some(Ok(dones)) = outcome {
             for (statement, done) in self.calls.iter().zip(dones) {

@@ -3,8 +3,8 @@
 //!
 //! A write is certain if nothing can refuse it between its answer and COMMIT: see
 //! [`windrow_core::Preview`]. Until COMMIT the database holds no lock and no connection for it. Any
-//! other statement ends the keeping: the block is begun on a server connection, which executes what
-//! was kept, and goes on there.
+//! other statement moves the block to a server connection, which executes BEGIN and the kept writes
+//! first.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::codec::message::{Front, HEADER};
 use crate::codec::{data_row, failure};
 use crate::session_info::State;
 
-/// Why a block goes to a server connection.
+/// The reasons why a block needs a server connection.
 const FOREIGN_KEY: &str = Doubt::FOREIGN_KEY.phrase;
 const TOO_MUCH: &str = block_reasons::TOO_MUCH.phrase;
 const UNKNOWN: &str = block_reasons::UNKNOWN.phrase;
@@ -41,7 +41,7 @@ enum KeepPlan {
     Late(Arc<LateWrite>),
 }
 
-/// A write that is answered and kept.
+/// A write that was answered and is kept.
 struct Previewed {
     /// The write with its memory; `None` if it changes nothing.
     write: Option<(KeptWrite, Permit)>,
@@ -49,7 +49,7 @@ struct Previewed {
     moment: Option<[u8; 8]>,
 }
 
-/// Returns true if the next message of a block may belong to a write that is kept.
+/// Returns true if the next message of a block may belong to a kept write.
 pub(super) fn takes_front(session: &Session) -> bool {
     if unsent_block::has_failed(session) || !unsent_block::may_keep(session) {
         return false;
@@ -73,8 +73,8 @@ pub(super) fn takes_front(session: &Session) -> bool {
     }
 }
 
-/// Answers the writes of a query or segment, and keeps them until COMMIT. `taken`: the bytes at the
-/// front of the inbox that they came in.
+/// Answers the writes of a query or segment, and keeps them until COMMIT. `taken`: their bytes at
+/// the front of the inbox.
 pub(super) async fn keep(
     session: &mut Session,
     calls: Calls,
@@ -84,7 +84,7 @@ pub(super) async fn keep(
 ) -> Result<(), End> {
     session.drain().await?;
     session.pass_gate().await?;
-    // A portal of a name stays until the transaction ends.
+    // A named portal stays until the transaction ends.
     let is_named = script.calls.iter().any(|call| call.portal.is_some());
     let single = match is_named {
         true => {
@@ -104,10 +104,11 @@ pub(super) async fn keep(
         Ok(kept) => kept,
         Err(NotKept::Relay(reason)) => {
             if opens {
-                // BEGIN goes there with the rest of its segment.
+                // BEGIN is sent there with the rest of its segment.
                 session.unsent_block = None;
             }
-            // A session may stay on a server connection for long: not with a copy of its values.
+            // A session may stay on a server connection for long, and must not hold a copy of its
+            // values meanwhile.
             drop((script, ending));
             return session.relay(reason).await;
         }
@@ -188,7 +189,7 @@ async fn preview(session: &mut Session, calls: &Calls) -> Result<Vec<Previewed>,
     Ok(previewed)
 }
 
-/// Asks for the numbers of rows that late writes change.
+/// Asks for the numbers of rows that late writes will change.
 async fn counts(session: &Session, calls: &Calls, plans: &[KeepPlan]) -> Result<Vec<u64>, NotKept> {
     let questions = calls
         .iter()
@@ -200,7 +201,7 @@ async fn counts(session: &Session, calls: &Calls, plans: &[KeepPlan]) -> Result<
     count(session, questions.collect()).await
 }
 
-/// Has rows computed for the calls that are answered so.
+/// Computes rows for the calls that are answered by them.
 async fn rows(
     session: &mut Session,
     calls: &Calls,
@@ -221,14 +222,14 @@ async fn rows(
     compute(session, &asked, &of_rows).await
 }
 
-/// Returns the ways in which calls are answered.
+/// Returns the way in which each call is answered.
 ///
 /// # Errors
-/// Why their answers are not certain.
+/// The reason why their answers are not certain.
 fn plans(session: &Session, calls: &Calls) -> Result<Vec<KeepPlan>, NotKept> {
     let kept = session.unsent_block.as_ref().map(|block| &block.kept);
     let mut is_open = kept.is_some_and(KeptWrites::is_open);
-    // All rows of a transaction hold one time.
+    // All rows of a transaction have the same time.
     let mut has_time = kept.is_some_and(|kept| kept.moment().is_some());
     let mut plans = Vec::with_capacity(calls.len());
     for call in calls {
@@ -255,11 +256,11 @@ fn plans(session: &Session, calls: &Calls) -> Result<Vec<KeepPlan>, NotKept> {
     Ok(plans)
 }
 
-/// Makes sure that the number of rows which an UPDATE or DELETE changes can be asked for: the call
-/// stands alone, and nothing that is kept changes that number.
+/// Checks that the number of rows of an UPDATE or DELETE can be asked for: the call is alone, and
+/// no kept write changes that number.
 ///
 /// # Errors
-/// Why it cannot.
+/// The reason why it cannot.
 fn changes(
     session: &Session,
     call: &SqlCall,
@@ -280,8 +281,8 @@ fn changes(
     }
 }
 
-/// Returns the form in which the write of a call is executed late; `None` if its row is better
-/// computed: that costs little, and a later row of its transaction may be computed too.
+/// Returns the form in which the write of a call is executed late; `None` if it is better to
+/// compute its row: that costs little, and a later row of its transaction may be computed too.
 fn late_write<'c>(session: &Session, call: &'c SqlCall) -> Option<&'c Arc<LateWrite>> {
     let late = call.statement.late_write();
     let late = late.filter(|_| session.own.late)?;
@@ -295,7 +296,7 @@ fn late_write<'c>(session: &Session, call: &'c SqlCall) -> Option<&'c Arc<LateWr
 /// Returns the plan by which the row of a call is computed.
 ///
 /// # Errors
-/// Why its answer is not certain.
+/// The reason why its answer is not certain.
 fn plan(session: &Session, call: &SqlCall) -> Result<Arc<Preview>, NotKept> {
     let statement = &call.statement;
     let why = || statement.doubt().map_or(UNCERTAIN, |doubt| doubt.phrase);
@@ -308,7 +309,7 @@ fn plan(session: &Session, call: &SqlCall) -> Result<Arc<Preview>, NotKept> {
         return Err(doubt.phrase.into());
     }
     let block = session.unsent_block.as_ref().ok_or(UNCERTAIN)?;
-    // A row of the same segment cannot be meant: its client does not know its key yet.
+    // A row of the same segment cannot be meant, because its client does not know its key yet.
     let is_held = |reference: &PreviewReference| match plan.values.get(reference.value) {
         Some(PreviewValue::Given(place)) => block.kept.holds(reference, (call, *place)),
         _ => true,
@@ -344,7 +345,7 @@ fn stored(plan: &Preview, call: &SqlCall, row: &Computed) -> Option<SqlCall> {
     })
 }
 
-/// Returns the outcome that a call will have had.
+/// Returns the outcome that a call will have.
 fn done(plan: &Preview, call: &SqlCall, row: &Computed) -> WriteDone {
     let mut messages = BytesMut::new();
     if call.statement.fields().is_some() {
@@ -366,11 +367,11 @@ fn done(plan: &Preview, call: &SqlCall, row: &Computed) -> WriteDone {
     }
 }
 
-/// Hands what the session's block has kept to its lane, as one unit. `lone`: the statement that
-/// commits, at the front of the inbox. Returns false if the block has to go to a server connection.
+/// Submits the kept writes of the session's block to its lane, as one unit. `lone`: the statement
+/// that commits, at the front of the inbox. Returns false if the block needs a server connection.
 ///
 /// # Errors
-/// Why the session ends.
+/// The reason why the session ends.
 pub(super) async fn commit(session: &mut Session, lone: LoneStatement) -> Result<bool, End> {
     session.pass_gate().await?;
     let (Some(source), Some(block)) = (&session.source, &mut session.unsent_block) else {

@@ -14,7 +14,7 @@ use windrow_core::{
 use crate::rows_ahead::AheadRow;
 use crate::statements::{PreparedStatement, StatementCache};
 
-/// Type numbers of the keys that are compared.
+/// OIDs of the types of keys that are compared.
 const INT8: u32 = 20;
 const INT2: u32 = 21;
 const INT4: u32 = 23;
@@ -28,9 +28,9 @@ pub(crate) struct KeptWrites {
     savepoints: usize,
     /// True if a write was answered, whether it is kept or not.
     has_answered: bool,
-    /// Memory for the writes.
+    /// The memory of the writes.
     permit: Permit,
-    /// The time of the transaction, as a binary `timestamptz`, once a client has learned it.
+    /// The time of the transaction, as a binary `timestamptz`, once a client knows it.
     moment: Option<[u8; 8]>,
     /// Rows that were computed ahead for this block alone, by the number of their statement.
     ahead: HashMap<u64, RowsOfBlock>,
@@ -40,33 +40,33 @@ pub(crate) struct KeptWrites {
 #[derive(Debug, Default)]
 pub(super) struct RowsOfBlock {
     pub(super) rows: VecDeque<AheadRow>,
-    /// The number of rows that were asked for at last.
+    /// The number of rows in the last request.
     last: usize,
-    /// The number of rows that were taken.
+    /// The number of rows taken.
     used: usize,
 }
 
-/// The most savepoints that are kept.
+/// The most savepoints kept.
 const MAX_SAVEPOINTS: usize = 1_000;
 
-/// The most steps among which the row of a late UPDATE or DELETE is looked for.
+/// The most steps among which the row of a late UPDATE or DELETE is searched.
 const MAX_COMPARED: usize = 1_000;
 
-/// The most steps among which a write of a statement is looked for.
+/// The most steps among which a write of a statement is searched.
 const MAX_LAST: usize = 16;
 
-/// The most rows that are asked for ahead of a block's writes.
+/// The most rows that are requested ahead of a block's writes.
 const MAX_AHEAD: usize = 512;
 
 impl RowsOfBlock {
-    /// Returns true if the block has not asked for rows yet.
+    /// Returns true if the block has not requested rows yet.
     pub(super) fn is_new(&self) -> bool {
         self.last == 0
     }
 
-    /// Returns the number of rows to ask for: those of the block before, or 1, 4, 64, then the
-    /// most. A short transaction leaves few of them, and a long loop asks a few times. `least`: the
-    /// rows that are there by now. `before`: the number of rows that a block before has used.
+    /// Returns the number of rows to request: those of the block before, or 1, 4, 64, then the
+    /// most. A short transaction wastes few of them, and a long loop requests a few times. `least`:
+    /// the number that is needed now. `before`: the number of rows that an earlier block has used.
     pub(super) fn next_count(&mut self, least: usize, before: usize) -> usize {
         self.last = match self.last {
             0 => before.clamp(1, MAX_AHEAD),
@@ -106,9 +106,9 @@ impl KeptStep {
 /// A write that was answered.
 #[derive(Debug)]
 pub(crate) struct KeptWrite {
-    /// Stores the row that was answered.
+    /// The call that stores the answered row.
     pub(crate) call: SqlCall,
-    /// The keys that no other row has.
+    /// The values of keys that no other row has.
     new_keys: SmallVec<[NewKey; 1]>,
     /// The client's own statement.
     text: LateText,
@@ -122,21 +122,21 @@ pub(crate) struct KeptWrite {
 #[derive(Clone, Debug)]
 pub(crate) struct LateText {
     pub(crate) statement: Arc<Statement>,
-    /// The text with its literals, if they were lifted out of it and the client may get it.
+    /// The text with its literals, if they were lifted out of it and the client may get the text.
     own: Option<Arc<[u8]>>,
 }
 
-/// The longest text of a refused statement that its client gets, in bytes.
+/// The longest text of a refused statement that is sent to its client, in bytes.
 const MAX_TEXT_BYTES: usize = 1000;
 
-/// Returns the part of a text that its client gets in an error.
+/// Returns the part of a text that is sent to its client in an error.
 pub(crate) fn beginning(text: &[u8]) -> &[u8] {
     text.get(..MAX_TEXT_BYTES).unwrap_or(text)
 }
 
-/// Returns true for an error of a write's own values, keys and rights, and false for one that says
-/// that the table is another one than when the write was answered. `code`: its SQLSTATE; `message`:
-/// its words.
+/// Returns true for an error of a write's own values, keys and rights; false for one that shows
+/// that the table has changed since the write was answered. `code`: its SQLSTATE; `message`: its
+/// words.
 pub(crate) fn is_of_values(code: &str, message: &str) -> bool {
     let is_of_table = ["42", "0A"].iter().any(|class| code.starts_with(class));
     (!is_of_table || code == "42501") && !message.contains(LateWrite::NOT_ONE_ROW)
@@ -151,7 +151,7 @@ impl LateText {
         Self { statement, own }
     }
 
-    /// Returns the part that the client gets in an error.
+    /// Returns the part that is sent to the client in an error.
     pub(crate) fn beginning(&self) -> &[u8] {
         let text = self.own.as_deref();
         beginning(text.unwrap_or(self.statement.parsed().text.as_bytes()))
@@ -211,7 +211,7 @@ impl KeptWrite {
         }
     }
 
-    /// Returns true if the row holds a value of a sequence that nobody knows yet.
+    /// Returns true if the row contains a value of a sequence that is not known yet.
     pub(crate) fn generates(&self) -> bool {
         self.late_form.as_ref().is_some_and(|form| form.generates)
     }
@@ -222,7 +222,7 @@ impl KeptWrite {
         (&self.text, self.is_late)
     }
 
-    /// Returns true if the write certainly changes nothing of a row. `key`: that of
+    /// Returns true if the write certainly does not change a row. `key`: that of
     /// [`Statement::row_key`].
     fn leaves_alone(&self, table: &str, key: Option<u64>) -> bool {
         let call = &self.call;
@@ -256,8 +256,8 @@ impl KeptWrites {
         !self.steps.iter().all(KeptStep::is_savepoint)
     }
 
-    /// Returns true if a write was answered of which nothing is kept: the transaction has begun for
-    /// its client, so its modes cannot be set any more.
+    /// Returns true if a write was answered that changes nothing: the transaction has begun for its
+    /// client, so its modes cannot be set any more.
     pub(crate) fn has_only_answered(&self) -> bool {
         self.has_answered && !self.has_writes()
     }
@@ -277,7 +277,7 @@ impl KeptWrites {
         self.permit.bytes()
     }
 
-    /// Returns the time of the transaction, as a binary `timestamptz`, if a client has learned it.
+    /// Returns the time of the transaction, as a binary `timestamptz`, if a client knows it.
     pub(super) fn moment(&self) -> Option<[u8; 8]> {
         self.moment
     }
@@ -304,7 +304,7 @@ impl KeptWrites {
         self.ahead.iter().map(|(id, rows)| (*id, rows.used))
     }
 
-    /// Adds a savepoint of a name. `sql`: its statement. Returns false if there are too many.
+    /// Adds a savepoint. `sql`: its statement. Returns false if there are too many.
     pub(super) fn save(&mut self, name: &str, sql: &str) -> bool {
         if self.savepoints == MAX_SAVEPOINTS {
             return false;
@@ -315,7 +315,7 @@ impl KeptWrites {
         true
     }
 
-    /// Removes a savepoint and those after it. Returns false if there is none of that name.
+    /// Removes a savepoint and those after it. Returns false if none has that name.
     pub(super) fn release(&mut self, name: &str) -> bool {
         let Some(place) = self.place_of(name) else {
             return false;
@@ -327,7 +327,7 @@ impl KeptWrites {
         true
     }
 
-    /// Forgets what was kept since a savepoint. Returns false if there is none of that name.
+    /// Drops everything kept since a savepoint. Returns false if none has that name.
     pub(super) fn roll_back_to(&mut self, name: &str) -> bool {
         let Some(place) = self.place_of(name) else {
             return false;
@@ -358,7 +358,7 @@ impl KeptWrites {
         })
     }
 
-    /// Returns true if a late UPDATE or DELETE finds its row as it is without what is kept.
+    /// Returns true if the row of a late UPDATE or DELETE is not changed by kept writes.
     pub(super) fn leaves_alone(&self, change: &SqlCall) -> bool {
         let table = &change.statement.parsed().table.table;
         let key = change.statement.row_key(&change.arguments, &change.formats);
@@ -390,7 +390,7 @@ impl KeptWrites {
         })
     }
 
-    /// Returns true if rows may hold a time or a value of a sequence that nobody knows yet.
+    /// Returns true if rows may contain a time or a value of a sequence that is not known yet.
     pub(super) fn is_open(&self) -> bool {
         self.steps.iter().any(|step| match step {
             KeptStep::Write(write) => write.late_form.as_ref().is_some_and(|form| form.is_open()),
@@ -398,8 +398,8 @@ impl KeptWrites {
         })
     }
 
-    /// Returns true if a value of a foreign key, at this place of a call, is NULL or the key of a
-    /// row that is kept.
+    /// Returns true if a value of a foreign key, at this position of a call, is NULL or the key of
+    /// a kept row.
     pub(super) fn holds(
         &self,
         reference: &PreviewReference,
@@ -422,8 +422,8 @@ impl KeptWrites {
     }
 }
 
-/// Returns the statement by which a server connection executes a write that was kept: it gives no
-/// rows, and fails unless it stores one row, as it was answered.
+/// Returns the statement by which a server connection executes a kept write: it returns no rows,
+/// and fails unless it stores the row that was answered.
 pub(crate) fn statement_of(cache: &StatementCache, call: &SqlCall) -> PreparedStatement {
     let parsed = call.statement.parsed();
     let sql = match (parsed.op, call.statement.verified_text()) {
@@ -441,7 +441,7 @@ pub(crate) fn statement_of(cache: &StatementCache, call: &SqlCall) -> PreparedSt
     statement
 }
 
-/// Reads the value of a call at a place. Outer `None`: the value cannot be read; inner `None`:
+/// Reads the value of a call at a position. Outer `None`: the value cannot be read; inner `None`:
 /// NULL.
 fn key_value(call: &SqlCall, place: usize) -> Option<Option<KeyValue>> {
     let Some(value) = call.arguments.iter().nth(place)? else {
@@ -463,7 +463,7 @@ fn key_value(call: &SqlCall, place: usize) -> Option<Option<KeyValue>> {
     Some(Some(value))
 }
 
-/// Reads a UUID's text: 32 hexadecimal digits, with hyphens between them or without.
+/// Reads a UUID's text: 32 hexadecimal digits, with or without hyphens.
 fn uuid(text: &[u8]) -> Option<[u8; 16]> {
     let digits: Vec<u8> = text.iter().copied().filter(|byte| *byte != b'-').collect();
     let digits = std::str::from_utf8(&digits).ok()?;

@@ -1,6 +1,7 @@
 //! Idempotency keys of a session: `windrow.idempotency_key`, and the gateway's own keys.
 //!
-//! A write under a key is committed once. Nothing else is executed while the session's key is set.
+//! A write under a key is committed once. While the session's key is set, no other statement is
+//! executed.
 
 use windrow_core::{Fault, FaultClass};
 use windrow_idempotency::{Extent, KeyedRequest};
@@ -33,8 +34,8 @@ pub(super) fn has_own(session: &Session) -> bool {
     keys.is_some_and(|sql| sql.keys.is_for_all() && sql.identity == *identity)
 }
 
-/// Begins the write that the session's key is for, or one that is given a key of the gateway's own;
-/// `None` for a write without a key.
+/// Begins the keyed write for the session's key, or for one of the gateway's own; `None` for a
+/// write without a key.
 ///
 /// # Errors
 /// A write with the same key is under way.
@@ -52,7 +53,7 @@ pub(super) fn begin(session: &mut Session) -> Result<Option<KeyedRequest>, Fault
     }
 }
 
-/// Has rows committed under a key, after all that the session has under way or in the spool.
+/// Commits rows under a key, after all units that the session has under way or in the spool.
 ///
 /// # Errors
 /// The session ends.
@@ -89,13 +90,13 @@ pub(super) async fn commit(
     Ok(())
 }
 
-/// Returns why the statement at the front of the inbox is refused while a key is set.
+/// Returns the reason why the statement at the front of the inbox is refused while a key is set.
 pub(super) fn refused_front(session: &Session) -> Option<Fault> {
     let fault = refused(session)?;
     (!session.front_is(runs_without_key)).then_some(fault)
 }
 
-/// Returns why nothing but a plain insert is executed while a key is set; `None` without a key.
+/// Returns the reason why only a plain insert is executed while a key is set; `None` without a key.
 pub(super) fn refused(session: &Session) -> Option<Fault> {
     let key = session.own.key.as_ref()?;
     let text = format!(

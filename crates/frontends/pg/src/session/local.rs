@@ -22,7 +22,8 @@ pub(crate) enum Reply {
 }
 
 impl Reply {
-    /// Says it: the row in this format, and CommandComplete. `described`: RowDescription first.
+    /// Writes the answer: the row in this format, and CommandComplete. `described`: RowDescription
+    /// first.
     pub(crate) fn say(&self, out: &mut BytesMut, results: &Formats, described: bool) {
         if described && let Some(fields) = self.fields() {
             answer::fields(out, Some(&fields), results);
@@ -49,7 +50,7 @@ impl Reply {
     }
 }
 
-/// The RowDescription's body of a statement that a session answers.
+/// Returns the RowDescription's body of a statement that the session answers.
 pub(crate) fn fields(cached: &CachedStatement) -> Option<Box<[u8]>> {
     match cached.effect()? {
         Effect::ShowWindrow { name } => Some(answer::one_field(&format!("windrow.{name}"), false)),
@@ -58,7 +59,7 @@ pub(crate) fn fields(cached: &CachedStatement) -> Option<Box<[u8]>> {
     }
 }
 
-/// The number of columns that a statement which a session answers has.
+/// Returns the number of columns of a statement that the session answers.
 pub(crate) fn columns(cached: &CachedStatement) -> usize {
     fields(cached).map_or(0, |body| answer::columns(&body))
 }
@@ -67,7 +68,7 @@ pub(crate) fn columns(cached: &CachedStatement) -> usize {
 /// server connection of its own.
 ///
 /// # Errors
-/// Why it cannot.
+/// The reason why it cannot.
 pub(crate) fn check(
     cached: &CachedStatement,
     own: &Own,
@@ -97,7 +98,7 @@ pub(crate) fn is_windrow_setting(cached: &CachedStatement) -> bool {
     )
 }
 
-/// The error of PostgreSQL if no value was taken from a sequence.
+/// Returns PostgreSQL's error if no value was taken from a sequence.
 pub(crate) fn no_lastval() -> Fault {
     Fault::new(
         FaultClass::Other,
@@ -106,7 +107,7 @@ pub(crate) fn no_lastval() -> Fault {
     )
 }
 
-/// The error of a question for a value that is not known here.
+/// Returns the error of a question for a value that is not known here.
 pub(crate) fn cannot_tell() -> Fault {
     Fault::new(
         FaultClass::Unsupported,
@@ -118,7 +119,7 @@ pub(crate) fn cannot_tell() -> Fault {
     ))
 }
 
-/// The error of every statement in a transaction that has failed.
+/// Returns the error of every statement in a failed transaction.
 pub(crate) fn aborted() -> Fault {
     Fault::new(
         FaultClass::Other,
@@ -127,7 +128,7 @@ pub(crate) fn aborted() -> Fault {
     )
 }
 
-/// The error of a question for a value that is taken once the spool is applied.
+/// Returns the error of a question for a value that is taken only when the spool is applied.
 pub(crate) fn in_the_spool() -> Fault {
     Fault::new(
         FaultClass::Unsupported,

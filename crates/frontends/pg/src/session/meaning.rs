@@ -16,17 +16,17 @@ use crate::statements::{
 
 /// The next step for a message.
 pub(super) enum Next {
-    /// The next one.
+    /// Continue with the next message.
     Go,
     /// The segment goes to a server connection.
     Relay(&'static str),
-    /// The lane is asked what a statement means, then the message is looked at again.
+    /// Ask the lane for the meaning of a statement, then examine the message again.
     Describe(Arc<CachedStatement>),
-    /// The units under way have to end, then the message is looked at again.
+    /// Wait until the units under way have ended, then examine the message again.
     Drain,
     /// The session answers by itself.
     Local(Local),
-    /// The statement is read again with its literals in it, because they may not be values.
+    /// Read the statement again with its literals in it, because they may not be values.
     Whole,
 }
 
@@ -47,17 +47,17 @@ impl From<NotJoined> for Next {
     }
 }
 
-/// Why statements go to a server connection.
+/// The reasons why statements go to a server connection.
 pub(super) const CHANGED: &str = "a statement whose table was changed";
 pub(super) const BEHIND: &str = "statements prepared behind others";
 
-/// A write that asks what was taken from a sequence.
+/// The reason of a write that asks which value was taken from a sequence.
 const ASKS: Apart = Apart {
     reason: "what a sequence gave",
     effect: Effect::AsksForGenerated,
 };
 
-/// The state by which a message is judged.
+/// The state by which the meaning of a message is decided.
 pub(super) struct View<'a> {
     pub(super) join: bool,
     pub(super) utf8: bool,
@@ -70,7 +70,7 @@ pub(super) struct View<'a> {
     pub(super) in_segment: bool,
     /// True in a transaction block that the server does not know yet.
     pub(super) in_block: bool,
-    /// True if errors of writes in a transaction may come late.
+    /// True if errors of writes in a transaction may be reported late.
     pub(super) late: bool,
     /// True if no server has to know that a statement is removed.
     pub(super) may_answer: bool,
@@ -81,10 +81,10 @@ pub(super) struct View<'a> {
 }
 
 impl View<'_> {
-    /// Takes a message of the extended protocol into the segment, and returns the next step.
+    /// Adds a message of the extended protocol to the segment, and returns the next step.
     ///
     /// # Errors
-    /// The segment cannot take the message: the step that comes first, or instead.
+    /// The segment cannot accept the message: the step that comes first, or instead.
     pub(super) fn take(
         &self,
         message: &Message<'_>,
@@ -98,7 +98,7 @@ impl View<'_> {
         match *message {
             Message::Parse(ref parse) => self.parse(parse, segment, statements)?,
             Message::Bind(ref bind) => self.bind(bind, segment, statements)?,
-            // Within a transaction the server says if its rows are still those of its text.
+            // Within a transaction, the server decides if its rows still match its text.
             Message::Describe(Kind::Statement, name) if self.in_block && !segment.defines(name) => {
                 return Err(Next::Relay(block_reasons::DESCRIBED.phrase));
             }
@@ -111,7 +111,7 @@ impl View<'_> {
             }
             Message::Describe(Kind::Portal, name) => segment.describe_portal(name)?,
             Message::Execute(name, rows) => return self.execute(name, rows, segment),
-            // The server passes over it where the call before it fails.
+            // The server skips it if the call before it fails.
             Message::Close(Kind::Statement, [_, ..]) if self.in_segment => {
                 return Err(Next::Relay(BEHIND));
             }
@@ -231,7 +231,7 @@ impl View<'_> {
         }
     }
 
-    /// Returns the meaning of a prepared statement in a session that has these statements.
+    /// Returns the meaning of a prepared statement in a session with these statements.
     pub(super) fn of(
         &self,
         statement: &PreparedStatement,
@@ -251,7 +251,7 @@ impl View<'_> {
         })
     }
 
-    /// Returns true for BEGIN without modes and for COMMIT, in a segment that may hold all of a
+    /// Returns true for BEGIN without modes and for COMMIT, in a segment that may contain a whole
     /// transaction block.
     fn is_of_block(&self, cached: &CachedStatement) -> bool {
         let block = self.block.and_then(|_| cached.block());
@@ -279,7 +279,7 @@ impl View<'_> {
                 };
                 return Err(Next::Relay(why.phrase));
             }
-            // What it takes has to be known where it asks.
+            // The value taken must be known where the client asks for it.
             Reading::Join(parsed) if self.asks && parsed.op == Op::Insert => {
                 return Err(Next::Relay("what a sequence gave"));
             }
@@ -291,19 +291,19 @@ impl View<'_> {
             Reading::Apart(apart) => apart,
         };
         match &apart.effect {
-            // The server says what a failed transaction refuses, and takes back what is undone.
+            // The server reports what a failed transaction refuses, and undoes what is rolled back.
             _ if self.in_block => Err(Next::Relay(apart.reason)),
             Effect::SetWindrow { .. } | Effect::ShowWindrow { .. } | Effect::Empty => {
                 Ok(Meaning::Local)
             }
-            // Once there is a value there always is one, so that the question cannot fail and undo
+            // Once a value was taken there always is one, so that the question cannot fail and undo
             // the calls before it.
             Effect::Lastval if self.in_segment && self.join && self.generated => Ok(Meaning::Local),
             Effect::Lastval | Effect::AsksForGenerated | Effect::Currval(_) if self.in_segment => {
                 Err(Next::Relay("together with a question for the session"))
             }
             Effect::Lastval if self.join => Ok(Meaning::Local),
-            // What is known is put in the question's place there.
+            // The known value replaces the question there.
             Effect::AsksForGenerated | Effect::Currval(_) if self.under_way => Err(Next::Drain),
             _ => Err(Next::Relay(apart.reason)),
         }

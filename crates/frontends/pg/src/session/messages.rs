@@ -1,4 +1,4 @@
-//! Messages of both protocols, as far as they can be joined.
+//! Handles the messages of both protocols, as far as their statements can be joined.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::pool::Leftover;
 use crate::statements::{Answer, CachedStatement, NOT_LIFTED, PreparedText, SimpleQuery};
 
 impl Session {
-    /// Deals with Parse, Bind, Describe, Execute or Close.
+    /// Handles Parse, Bind, Describe, Execute or Close.
     pub(super) async fn extended(&mut self, tag: u8, total: usize) -> Result<(), End> {
         if self.segment.bytes + total > self.shared.config.max_pending {
             return self.relay("more than max_pending bytes before Sync").await;
@@ -32,7 +32,7 @@ impl Session {
             return self.relay("many names before Sync").await;
         }
         if tag == b'P' {
-            // What is said of a statement must have been true at some time after it was parsed.
+            // A description that is reported must have been true at some time after the Parse.
             self.segment.parsed_at.get_or_insert_with(Instant::now);
         }
         let mut answer = None;
@@ -65,7 +65,8 @@ impl Session {
                 }
             }
         };
-        // A session may stay on a server connection for long: not with a copy of its text.
+        // A session may stay on a server connection for long, and must not hold a copy of its text
+        // meanwhile.
         drop(answer);
         match reason.passing {
             Some(fault) => Box::pin(self.relay_for_now(reason.reason, &fault)).await,
@@ -73,8 +74,8 @@ impl Session {
         }
     }
 
-    /// Tells the client so. What follows up to the Sync is passed over, and the segment will not go
-    /// anywhere else.
+    /// Sends an error to the client. What follows up to the Sync is skipped, and the segment is not
+    /// sent anywhere else.
     fn fail(&mut self, fault: &Fault, total: usize) -> Result<(), End> {
         failure::fault(&mut self.segment.script.text, fault);
         self.segment.failed = true;
@@ -83,8 +84,8 @@ impl Session {
         Ok(())
     }
 
-    /// Returns the next step for a message, and takes the message into the segment. `answer`: the
-    /// lane's answer because of it.
+    /// Returns the next step for a message, and adds the message to the segment. `answer`: the
+    /// lane's answer to the question about it.
     fn look(&mut self, (tag, total): (u8, usize), answer: Option<&Answer>) -> Result<Next, Next> {
         let may_answer = self.may_answer();
         let Self {
@@ -119,8 +120,8 @@ impl Session {
         }
     }
 
-    /// Returns true if the types are right that the statements of the segment are about to get for
-    /// good.
+    /// Returns true if the types that the segment's statements are about to get permanently are
+    /// correct.
     async fn check_types(&self) -> bool {
         let unfixed = self.segment.unfixed();
         let (Some(source), Some(since)) = (&self.source, self.segment.parsed_at) else {
@@ -143,7 +144,7 @@ impl Session {
         true
     }
 
-    /// Deals with Flush.
+    /// Handles Flush.
     pub(super) async fn flush(&mut self, total: usize) -> Result<(), End> {
         let is_begun = !self.segment.calls.is_empty() || self.segment.block.is_some();
         if is_begun || self.segment.has_open_portal() {
@@ -163,7 +164,7 @@ impl Session {
         Ok(())
     }
 
-    /// Deals with Sync.
+    /// Handles Sync.
     pub(super) async fn sync(&mut self, total: usize) -> Result<(), End> {
         if self.segment.has_open_portal() {
             return self.relay("a portal that is not executed").await;
@@ -193,7 +194,7 @@ impl Session {
         }
         self.submit(calls, script, AnswerEnd::Sync, taken).await
     }
-    /// Deals with a simple query, which stands at the front of the inbox.
+    /// Handles a simple query at the front of the inbox.
     pub(super) async fn simple(&mut self, total: usize) -> Result<(), End> {
         if let Some(script) = queries::script(self, total) {
             return Box::pin(queries::submit(self, script, total)).await;
@@ -205,7 +206,8 @@ impl Session {
         let meaning = match found {
             Ok(meaning) => meaning,
             Err(NotDescribed { reason, passing }) => {
-                // A session may stay on a server connection for long: not with a copy of its text.
+                // A session may stay on a server connection for long, and must not hold a copy of
+                // its text meanwhile.
                 drop((cached, values));
                 return match passing {
                     Some(fault) => Box::pin(self.relay_for_now(reason, &fault)).await,
@@ -246,7 +248,7 @@ impl Session {
     /// Returns the meaning of a statement of a simple query. Asks the lane if it is not known.
     ///
     /// # Errors
-    /// Outside: the session ends. Inside: why the query goes to a server connection.
+    /// Outside: the session ends. Inside: the reason why the query goes to a server connection.
     pub(super) async fn meaning(
         &mut self,
         cached: &Arc<CachedStatement>,
@@ -270,7 +272,7 @@ impl Session {
         })
     }
 
-    /// Returns the session's own answer to a statement. Nothing of it is under way.
+    /// Returns the session's own answer to a statement, once nothing of the session is under way.
     ///
     /// # Errors
     /// The fault of the statement.
@@ -281,7 +283,7 @@ impl Session {
         self.reply(cached)
     }
 
-    /// The same, of statements that can be answered at once.
+    /// Answers a statement that needs no waiting.
     pub(crate) fn reply(&mut self, cached: &CachedStatement) -> Result<Reply, Fault> {
         if let Some(name) = cached.deallocates() {
             self.statements.set(name.as_bytes(), None);
@@ -310,7 +312,7 @@ impl Session {
         }
     }
 
-    /// Returns true if no server has to know that a statement is removed.
+    /// Returns true if no server needs to know that a statement is removed.
     fn may_answer(&self) -> bool {
         self.unsent_block.is_none() || unsent_block::may_keep(self)
     }
@@ -322,8 +324,8 @@ impl Session {
         name.is_some_and(|name| self.statements.get(name.as_bytes()).is_some())
     }
 
-    /// Makes sure that the sequence which was used last is still there, where the catalog has
-    /// changed since that was known.
+    /// Checks that the sequence used last still exists, if the catalog has changed since that was
+    /// known.
     async fn look_for_last(&mut self) {
         let Some(sequence) = self.values.last_sequence() else {
             return;
@@ -358,10 +360,10 @@ impl Session {
         self.shared.cache.prepared(text, parse.type_oids())
     }
 
-    /// Returns the meaning of a simple query's text.
+    /// Reads a simple query's text.
     pub(crate) fn simple_query(&self, text: &[u8]) -> SimpleQuery {
         let cache = &self.shared.cache;
-        // Replicas get a write whether or not its text was sent before.
+        // Replicas get a write even if its text is new.
         let is_eager = self.is_followed();
         cache.simple(text, (self.standard_strings, self.utf8), is_eager)
     }
@@ -388,8 +390,7 @@ impl Session {
         }
     }
 
-    /// Answers the query or segment at the front of the inbox with an error. Nothing of it goes
-    /// further.
+    /// Answers the query or segment at the front of the inbox with an error, and drops it.
     ///
     /// # Errors
     /// The session ends.
@@ -453,7 +454,7 @@ impl Session {
         }
     }
 
-    /// Reads the simple query at the front of the inbox. `None`: it is malformed.
+    /// Reads the simple query at the front of the inbox; `None` if it is malformed.
     fn read_query(&self, total: usize) -> Option<SimpleQuery> {
         let (zero, text) = self.connection.body(0, total).split_last()?;
         (*zero == 0 && !text.contains(&0)).then(|| self.simple_query(text))

@@ -1,23 +1,23 @@
-//! The sessions of clients: messages in, answers out in their order. Writes are handed to a lane or
-//! to the spool; everything else is relayed to a server connection.
+//! The sessions of clients. A session reads messages and writes answers in their order. It submits
+//! writes to a lane or to the spool, and relays everything else to a server connection.
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | here | the loop: reads messages, gives answers |
-//! | `state` | what a session holds, and why it ends |
+//! | here | the loop that reads messages and writes answers |
+//! | `state` | the state of a session, and the reasons why it ends |
 //! | `client_connection` | the client's connection, its buffers, memory for long messages |
 //! | `messages`, `segment` | simple queries; Parse, Bind, Describe, Execute, Close until Sync |
-//! | `queries` | hands the writes of simple queries to the lane, several of one text together |
-//! | `whole_block` | segments that hold all of a transaction block |
+//! | `queries` | submits the writes of simple queries to the lane, those of one text together |
+//! | `whole_block` | segments that contain a whole transaction block |
 //! | `meaning` | decides if a statement is joined, relayed, or answered by the session itself |
-//! | `submit` | hands units to the session's lane; goes over to a server connection |
+//! | `submit` | submits units to the session's lane, or changes to a server connection |
 //! | `rows`, `spool`, `keys` | rows that the spool answers, or that are executed once under a key |
 //! | `pending`, `call_answer`, `expected_answer` | answers that wait for an outcome, and memory for long ones |
 //! | `local`, `values` | answers of the session itself; values of sequences |
-//! | `traces` | writes that are traced |
+//! | `traces` | traced writes |
 //! | `unsent_block` | a transaction block that the server does not know yet |
-//! | `block_reasons` | why such a block goes to a server connection |
-//! | `keep`, `kept` | certain writes of such a block: answered, and kept until COMMIT |
+//! | `block_reasons` | the reasons why such a block needs a server connection |
+//! | `keep`, `kept` | certain writes of such a block, answered at once and kept until COMMIT |
 //! | `single_rows` | calls of several rows as calls of one row each |
 //! | `computed` | the rows of certain writes |
 //! | `relay` | everything that is not joined, over a server connection |
@@ -73,23 +73,23 @@ use segment::Segment;
 use state::{End, NO_MEMORY, Session, UnsentBlock, no_memory, shutdown};
 use values::Values;
 
-/// The time in which a client may take the last messages.
+/// The time in which a client may read the last messages.
 const FAREWELL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Runs a session to its end. AuthenticationOk, ParameterStatus and BackendKeyData are sent
-/// already; this begins with ReadyForQuery.
+/// already; the session begins with ReadyForQuery.
 pub(crate) fn run(client: AdmittedClient, shared: Arc<Shared>) -> impl Future<Output = ()> + Send {
-    // Made outside of the future, which would otherwise hold both the client and the session.
+    // Created outside of the future, which would otherwise contain both the client and the session.
     let mut session = Session::new(client, shared);
     async move {
         let end = session.serve().await;
-        // The memory of a rare call is not held for as long as the session lives.
+        // Boxed, so that a session does not hold the memory of this rare call.
         Box::pin(session.leave(end, FAREWELL_TIMEOUT)).await;
     }
 }
 
-/// Messages of one client that are dealt with in a row. Then other tasks run and the sockets of
-/// other clients are polled.
+/// The most messages of one client handled in a row. Then other tasks run, and the sockets of other
+/// clients are polled.
 const TURN_MESSAGES: u16 = 1024;
 
 impl Session {
@@ -134,7 +134,7 @@ impl Session {
         self.shared.allowed(&self.who.identity)
     }
 
-    /// Resets Windrow's own settings to those that the session has begun with.
+    /// Resets Windrow's own settings to those at the start of the session.
     fn reset_own(&mut self) {
         self.own = self.own_default.clone();
     }
@@ -169,7 +169,7 @@ impl Session {
         poll_fn(|cx| self.poll_wait(stopped.as_mut(), cx)).await
     }
 
-    /// Waits while work is held back.
+    /// Waits while work is paused.
     pub(crate) async fn pass_gate(&self) -> Result<(), End> {
         let (gate, database) = (&self.shared.gate, &self.who.identity.database);
         if gate.is_open(database) {
@@ -184,13 +184,13 @@ impl Session {
         passing.await
     }
 
-    /// Says the last words.
+    /// Sends the last messages, and closes the connection.
     async fn leave(mut self, end: End, timeout: Duration) {
         self.pending = PendingAnswers::default();
         self.info.set_interrupt(Interrupt::Nothing).await;
         match end {
             End::Broken => return,
-            // It would not take the last words either, and what it holds is wanted.
+            // The client would not read the last messages either, and others need its memory.
             End::Unread => {
                 tracing::info!(
                     client = self.info.pid,
@@ -207,13 +207,12 @@ impl Session {
         self.connection.close(timeout).await;
     }
 
-    /// Returns true if the client has to take answers, or to wait for some, before more of it is
-    /// read.
+    /// Returns true if the client must read answers, or wait for some, before more is read from it.
     fn is_full(&self) -> bool {
         self.connection.out.len() >= HIGH || self.pending.is_full(&self.shared.budget)
     }
 
-    /// Waits until there is something to do: an answer to be given, or a message to be read.
+    /// Waits until an answer can be written or a message be read.
     fn poll_wait(
         &mut self,
         stopped: Pin<&mut WaitForCancellationFuture<'_>>,
@@ -237,7 +236,7 @@ impl Session {
             if self.connection.ended
                 && let Some(source) = &self.source
             {
-                // It has not said good-bye: the client may be gone.
+                // The client has not sent Terminate, so it may be gone.
                 source.lane.ports.intake.closed(source.id);
             }
             return Poll::Ready(Ok(()));
@@ -255,7 +254,7 @@ impl Session {
         stopped.poll(cx).map(|()| Err(End::Fatal(shutdown())))
     }
 
-    /// Deals with the next message, if it is there. False: it is not.
+    /// Handles the next message. Returns false if it has not arrived.
     async fn step(&mut self) -> Result<bool, End> {
         if self.unsent_block.is_some() && !keep::takes_front(self) {
             return Box::pin(unsent_block::step(self)).await;
@@ -271,7 +270,7 @@ impl Session {
             return Ok(true);
         }
         match tag {
-            // One with a body is an error, in the server's own words.
+            // A Sync with a body is an error, which the server reports in its own words.
             b'S' if total == HEADER || self.segment.failed => self.sync(total).await?,
             b'P' | b'B' | b'D' | b'E' | b'C' | b'H' if self.connection.needs_charge(at + total) => {
                 return Box::pin(self.cover(tag, total)).await;
@@ -283,7 +282,7 @@ impl Session {
                 self.connection.ended = true;
                 return Ok(false);
             }
-            // What is left of a COPY that failed.
+            // The rest of a COPY that failed.
             b'd' | b'c' | b'f' if at == 0 => self.connection.take(total),
             _ => {
                 self.relay(
@@ -295,8 +294,7 @@ impl Session {
         Ok(true)
     }
 
-    /// Deals with what is no message, or too long a one. That one is passed over, and what it
-    /// belongs to fails.
+    /// Handles an invalid or too long message. It is skipped, and its query or segment fails.
     async fn violated(&mut self, violation: Violation) -> Result<bool, End> {
         self.drain().await?;
         let Violation::TooLong { tag, length, .. } = violation else {
@@ -306,7 +304,7 @@ impl Session {
         Ok(true)
     }
 
-    /// Passes over a message of which a part is there; what it belongs to fails.
+    /// Skips an incomplete message, and fails its query or segment.
     fn pass_over(&mut self, tag: u8, total: usize, fault: &Fault) {
         let before = std::mem::take(&mut self.segment.bytes);
         self.connection.take(before);
@@ -318,7 +316,7 @@ impl Session {
             // A later Bind must not find the statement that this message would have replaced.
             self.statements.set(b"", None);
         }
-        // All of a segment that fails is undone.
+        // Everything in a segment that fails is undone.
         self.segment.clear();
         failure::fault(&mut self.connection.out, fault);
         match tag {
@@ -327,7 +325,7 @@ impl Session {
         }
     }
 
-    /// A part of a message is there.
+    /// Handles an incomplete message.
     async fn part(&mut self, header: Option<(u8, usize)>) -> Result<bool, End> {
         match header {
             Some((b'd', total)) if self.segment.bytes == 0 => {
@@ -335,7 +333,7 @@ impl Session {
                 Ok(true)
             }
             Some((b'd', _)) => {
-                // A piece at a time may be passed on there.
+                // There it can be passed on in pieces.
                 self.relay("COPY data without COPY").await?;
                 Ok(true)
             }
@@ -346,13 +344,13 @@ impl Session {
         }
     }
 
-    /// Takes memory for all up to the end of the message at hand. True: the inbox is to be looked
-    /// at again.
+    /// Takes memory for everything up to the end of the current message. Returns true if the inbox
+    /// must be examined again.
     async fn cover(&mut self, tag: u8, total: usize) -> Result<bool, End> {
         let (until, shared) = (self.segment.bytes + total, Arc::clone(&self.shared));
         let memory = (&shared.long_messages, &shared.budget);
         if self.connection.is_charged() {
-            // Nobody holds some memory and waits for more.
+            // No task may hold memory while it waits for more.
             if !self.connection.grow(memory, until) {
                 self.relay_for_now(NO_MEMORY, &no_memory()).await?;
             }
@@ -363,7 +361,8 @@ impl Session {
         Ok(true)
     }
 
-    /// Says what can be said, in order, and sends it. True if all of that has left.
+    /// Writes and sends the answers that are ready, in order. Returns true if all of them have been
+    /// sent.
     fn poll_say(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
         loop {
             self.poll_answers(cx);
@@ -374,8 +373,8 @@ impl Session {
                 false => 0,
             };
             self.connection.count_answers(&self.shared.budget, behind);
-            // What was held back for the sake of memory is looked at again, or nobody would wake
-            // this up for it.
+            // Answers that were held back to save memory are examined again, because nothing else
+            // would wake this task for them.
             if !held_back || self.connection.out.len() >= HIGH {
                 return Ok(flushed);
             }
@@ -406,7 +405,7 @@ impl Session {
         }
     }
 
-    /// Waits until nothing is under way any more, so that what comes next sees all of it.
+    /// Waits until nothing is under way, so that the next statement sees all effects.
     async fn drain(&mut self) -> Result<(), End> {
         poll_fn(|cx| {
             self.poll_say(cx)?;

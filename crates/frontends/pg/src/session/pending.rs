@@ -1,5 +1,5 @@
-//! Answers that the client is still to get, in their order: those that wait for the outcome of a
-//! unit, and those that wait behind them.
+//! Answers that the client has not got yet, in their order: those that wait for the outcome of a
+//! unit, and those behind them.
 
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
@@ -22,31 +22,31 @@ use super::values::Values;
 use crate::codec::{answer, failure};
 use crate::statements::{PreparedStatement, PreparedStatements};
 
-/// An answer that is given once the outcome of a unit is there.
+/// An answer that is sent once the outcome of a unit is known.
 #[derive(Debug)]
 pub(crate) struct Pending {
-    /// The outcome that is waited for; `None`: the text can be said at once.
+    /// The outcome that is awaited; `None` if the answer can be sent at once.
     pub(crate) awaited: Option<AwaitedOutcome>,
-    /// Messages, whole.
+    /// The messages, complete.
     pub(crate) script: Script,
     /// The end of the answer.
     pub(crate) ending: AnswerEnd,
-    /// The span of the unit, if it is traced: it ends with the answer.
+    /// The span of the unit, if it is traced. It ends with the answer.
     pub(crate) traced: Option<Box<TracedRequest>>,
-    /// The answer that is expected, where it may be long.
+    /// The expected answer, if it may be long.
     pub(crate) answer: Option<Box<ExpectedAnswer>>,
-    /// The status that ReadyForQuery shows.
+    /// The status in ReadyForQuery.
     pub(crate) status: u8,
 }
 
-/// An outcome that is waited for.
+/// An awaited outcome.
 #[derive(Debug)]
 pub(crate) enum AwaitedOutcome {
-    /// A lane's.
+    /// The outcome of a lane.
     Lane(Receipt),
-    /// The spool's, where each write counts one row.
+    /// The answer of the spool, in which each write counts one row.
     Spool(Receipt),
-    /// The spool's, of a unit that has a key before its writes.
+    /// The answer of the spool for a unit that begins with its key.
     KeyedSpool(Receipt),
     /// The outcome of rows that are committed under a key.
     Keyed(JoinHandle<KeyedOutcome>),
@@ -61,7 +61,7 @@ impl AwaitedOutcome {
         matches!(self, Self::Lane(receipt) if receipt.is_shared())
     }
 
-    /// The outcome, once it is there.
+    /// Returns the outcome, once it is known.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<UnitOutcome> {
         let unanswered = || Err(Fault::internal("a unit was not answered").into());
         match self {
@@ -84,7 +84,7 @@ impl AwaitedOutcome {
     }
 }
 
-/// Returns the outcome of writes that the spool has taken: each counts one row.
+/// Returns the outcome of writes that the spool has accepted: each counts one row.
 fn taken(outcome: UnitOutcome) -> UnitOutcome {
     match outcome {
         Ok(dones) => Ok(dones.iter().map(|_| WriteDone::rows(1)).collect()),
@@ -103,20 +103,20 @@ fn committed(outcome: UnitOutcome) -> UnitOutcome {
     }
 }
 
-/// Messages to be said, and the places among them where the results of calls belong.
+/// The messages of an answer, and the positions among them of the results of calls.
 #[derive(Debug, Default)]
 pub(crate) struct Script {
     pub(crate) text: BytesMut,
     pub(crate) calls: SmallVec<[CallAnswer; 1]>,
     pub(crate) lastvals: Vec<LastvalAnswer>,
-    /// Changes of the unnamed statement behind calls, if there are any.
+    /// Changes of the unnamed statement after calls, if there are any.
     pub(crate) behind: Option<Box<ChangesBehind>>,
-    /// Where the answer to COMMIT stands, after that to BEGIN, if the calls are a block.
+    /// The position of the answer to COMMIT, after that to BEGIN, if the calls are a block.
     pub(crate) commit: Option<NonZeroUsize>,
 }
 
 impl Script {
-    /// Returns true if the client asks after calls which values they took from sequences.
+    /// Returns true if the client asks after the calls which values they took from sequences.
     pub(super) fn asks(&self) -> bool {
         !self.lastvals.is_empty()
     }
@@ -135,25 +135,25 @@ impl ChangesBehind {
         self.changes.push(change);
     }
 
-    /// Notes how many changes the session has counted at the end of the segment.
+    /// Notes the number of changes that the session has counted at the end of the segment.
     pub(crate) fn end(&mut self, counted: u64) {
         self.counted = counted;
     }
 }
 
-/// A change of the unnamed statement that the server passes over where a call before it fails.
+/// A change of the unnamed statement that the server skips if a call before it fails.
 #[derive(Debug)]
 pub(crate) struct ChangeBehind {
-    /// Calls executed before it.
+    /// The number of calls executed before it.
     pub(crate) after: usize,
-    /// The statement that was there.
+    /// The statement before the change.
     pub(crate) before: Option<PreparedStatement>,
 }
 
-/// Where the answer to `SELECT lastval()` belongs, in a session in which it is defined.
+/// The position of the answer to `SELECT lastval()`, in a session in which it is defined.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LastvalAnswer {
-    /// The place in the text.
+    /// The position in the text.
     pub(crate) at: usize,
     /// The number of calls executed before it.
     pub(crate) after: usize,
@@ -163,7 +163,7 @@ pub(crate) struct LastvalAnswer {
 /// The end of an answer, after the script.
 #[derive(Debug)]
 pub(crate) enum AnswerEnd {
-    /// Nothing: the client has asked for what is there so far.
+    /// Nothing, because the client has asked for the answers so far.
     Open,
     /// ReadyForQuery after an extended segment.
     Sync,
@@ -176,20 +176,20 @@ pub(crate) enum AnswerEnd {
 /// The end of the answer to COMMIT of writes that were answered before.
 #[derive(Debug)]
 pub(crate) struct CommitAnswer {
-    /// Messages that say that the writes are committed.
+    /// Messages that confirm the commit.
     done: BytesMut,
-    /// The texts of the writes, if their errors may come now.
+    /// The texts of the writes, if their errors may be reported now.
     texts: Box<[LateText]>,
 }
 
 impl CommitAnswer {
-    /// Returns the answer. `done`: messages that say that the writes are committed; `texts`: of the
-    /// writes, if their errors may come at COMMIT.
+    /// Returns the answer. `done`: messages that confirm the commit; `texts`: of the writes, if
+    /// their errors may be reported at COMMIT.
     pub(super) fn new(done: BytesMut, texts: Box<[LateText]>) -> Box<Self> {
         Box::new(Self { done, texts })
     }
 
-    /// Says the error of a write, or of all of them.
+    /// Writes the error of a write, or of all of them.
     fn say_fault(&self, UnitFault { fault, before, .. }: UnitFault, out: &mut BytesMut) {
         let text = self.texts.get(before.len());
         let fault = at_commit(cancelled_by_client(fault), text.is_some());
@@ -200,20 +200,19 @@ impl CommitAnswer {
     }
 }
 
-/// The most units of one client that are under way at once. A client that pipelines more is read
-/// more slowly.
+/// The most units of one client under way. A client that pipelines more is read more slowly.
 const MAX_UNDER_WAY: usize = 128;
 
-/// The part of the memory for answers that one session may hold for answers that it waits for, and
-/// the least of it in bytes: as much as the session may have to send anyway.
+/// The part of the memory for answers that one session may hold for awaited answers, and the least
+/// of it in bytes: as much as a session may have to send anyway.
 const SHARE: usize = 32;
 const MIN_SHARE_BYTES: usize = 64 << 10;
 
-/// The answers that the client is still to get, in their order.
+/// The answers that the client has not got yet, in their order.
 #[derive(Debug, Default)]
 pub(crate) struct PendingAnswers {
     queue: VecDeque<Pending>,
-    /// Memory that is held for the answers among them that are waited for, in bytes.
+    /// The memory held for awaited answers, in bytes.
     held: usize,
 }
 
@@ -232,13 +231,14 @@ impl PendingAnswers {
         self.queue.is_empty()
     }
 
-    /// Returns true if one of them is such an answer.
+    /// Returns true if an answer satisfies `such`.
     pub(super) fn any(&self, such: fn(&Pending) -> bool) -> bool {
         self.queue.iter().any(such)
     }
 
-    /// Returns true if the session has as many units under way as it may, or its share of the
-    /// memory for answers, or a transaction block: what comes next depends on its end.
+    /// Returns true if the session may submit no more for now: it has the most units under way, has
+    /// used its share of the memory for answers, or has a transaction block under way, on whose end
+    /// the next statement depends.
     pub(super) fn is_full(&self, budget: &Budget) -> bool {
         let share = (budget.answers().total() / SHARE).max(MIN_SHARE_BYTES);
         let is_many = self.queue.len() >= MAX_UNDER_WAY;
@@ -246,7 +246,7 @@ impl PendingAnswers {
         is_many || (self.held > 0 && self.held >= share) || last.is_some_and(Pending::is_block)
     }
 
-    /// Takes the first answer, once its outcome is there. `None`: there is no answer.
+    /// Takes the first answer, once its outcome is known; `None` if there is no answer.
     pub(super) fn poll_next(
         &mut self,
         cx: &mut Context<'_>,
@@ -266,7 +266,7 @@ impl PendingAnswers {
 }
 
 impl Pending {
-    /// Returns an answer that can be given at once.
+    /// Returns an answer that can be sent at once.
     pub(crate) fn new(script: Script, ending: AnswerEnd) -> Self {
         Self {
             awaited: None,
@@ -278,7 +278,7 @@ impl Pending {
         }
     }
 
-    /// Returns the memory that is held for the answer, in bytes.
+    /// Returns the memory held for the answer, in bytes.
     fn held(&self) -> usize {
         let answer = self.answer.as_ref();
         answer.map_or(0, |answer| answer.permit.bytes())
@@ -289,8 +289,8 @@ impl Pending {
         self.script.commit.is_some()
     }
 
-    /// Returns true if the outcome leaves the session in a transaction block that has failed: the
-    /// server passes over COMMIT where a statement before it fails.
+    /// Returns true if the outcome leaves the session in a failed transaction block: the server
+    /// skips COMMIT if a statement before it fails.
     pub(crate) fn leaves_failed_block(&self, outcome: Option<&UnitOutcome>) -> bool {
         let calls = self.script.calls.len();
         let failed = outcome.is_some_and(|outcome| match outcome {
@@ -305,7 +305,7 @@ impl Pending {
         self.awaited.as_ref().is_some_and(AwaitedOutcome::is_shared)
     }
 
-    /// Returns true if a lane has it.
+    /// Returns true if a lane has the unit.
     pub(crate) fn is_of_lane(&self) -> bool {
         matches!(
             self.awaited,
@@ -313,12 +313,12 @@ impl Pending {
         )
     }
 
-    /// Returns true if it is written as rows: by the spool, or under a key.
+    /// Returns true if the unit is written as rows: by the spool, or under a key.
     pub(crate) fn is_of_rows(&self) -> bool {
         self.is_of_spool() || matches!(self.awaited, Some(AwaitedOutcome::Keyed(_)))
     }
 
-    /// Returns true if the spool has it.
+    /// Returns true if the spool has the unit.
     pub(crate) fn is_of_spool(&self) -> bool {
         let of_spool = |a: &AwaitedOutcome| {
             matches!(a, AwaitedOutcome::Spool(_) | AwaitedOutcome::KeyedSpool(_))
@@ -326,13 +326,13 @@ impl Pending {
         self.awaited.as_ref().is_some_and(of_spool)
     }
 
-    /// Returns true if it changes the unnamed statement behind calls that may fail.
+    /// Returns true if the unnamed statement is changed after calls that may fail.
     pub(crate) fn may_take_back(&self) -> bool {
         self.script.behind.is_some()
     }
 
-    /// Takes back what the server has passed over of the changes of the unnamed statement, where it
-    /// was not changed again since.
+    /// Reverts those changes of the unnamed statement that the server has skipped, unless it was
+    /// changed again since.
     pub(crate) fn take_back(&mut self, outcome: &UnitOutcome, statements: &mut PreparedStatements) {
         let Err(failed) = outcome else { return };
         let done = failed.before.len();
@@ -345,7 +345,7 @@ impl Pending {
         }
     }
 
-    /// Says all of it. `outcome`: of the unit, where there is one.
+    /// Writes the whole answer. `outcome`: of the unit, if there is one.
     pub(crate) fn say(
         mut self,
         outcome: Option<UnitOutcome>,
@@ -401,8 +401,8 @@ impl Pending {
             ..
         } = &self.script;
         let failed = calls.get(dones.len());
-        // What the server says before the call or the COMMIT that failed; all of it where the
-        // failure came behind all calls.
+        // The server's messages before the call or the COMMIT that failed; all of them if the
+        // failure came after all calls.
         let end = match (fault, failed) {
             (Some(fault), Some(said)) if is_bound(fault) => said.done,
             (Some(_), Some(said)) => said.bound,
@@ -417,14 +417,14 @@ impl Pending {
                 let before = text.get(from..said.done).unwrap_or_default();
                 said.say_before(before, done, out);
                 from = said.done;
-                // The last statement of a simple query commits before the server says that it is
+                // The last statement of a simple query commits before the server reports that it is
                 // complete.
                 let commits = commit.is_none() && nth + 1 == calls.len();
                 said.say(done, fault.is_some() && commits, out);
             }
             self.say_lastval(nth + 1, &mut from, end, values, out);
         }
-        // What failed has the types that it was believed to have.
+        // A failed call keeps the types that it was expected to have.
         let undone = calls.iter().skip(dones.len());
         for fresh in undone.filter_map(|said| said.fresh.as_ref()) {
             fresh.fixed.set(&fresh.signature);
@@ -435,7 +435,7 @@ impl Pending {
         }
     }
 
-    /// Answers what was asked between two calls.
+    /// Writes the answers to questions between two calls.
     fn say_lastval(
         &self,
         after: usize,
@@ -455,13 +455,13 @@ impl Pending {
 }
 
 /// Returns true if a call failed after its BindComplete. An error that is not in the server's words
-/// befell the whole transaction.
+/// concerns the whole transaction.
 fn is_bound(fault: &Fault) -> bool {
     let messages = fault.verbatim();
     messages.is_none_or(|messages| messages.starts_with(Fault::BIND_COMPLETE))
 }
 
-/// Returns the error of a client's cancel request, if a unit was taken out of its lane while the
+/// Returns the error of a client's cancel request, if a unit was taken out of its lane although the
 /// gateway is not stopping.
 pub(super) fn cancelled_by_client(fault: Fault) -> Fault {
     match fault.class {
@@ -474,8 +474,9 @@ pub(super) fn cancelled_by_client(fault: Fault) -> Fault {
     }
 }
 
-/// Returns the error of a COMMIT that stores what was answered before. `is_late`: errors of the
-/// write may come late. A value or right that the server refuses was good when it was answered.
+/// Returns the error of a COMMIT that stores writes answered before. `is_late`: errors of the write
+/// may be reported late. A value or right that the server refuses now was accepted when it was
+/// answered.
 fn at_commit(fault: Fault, is_late: bool) -> Fault {
     let is_known = is_late
         || !["22", "42"]

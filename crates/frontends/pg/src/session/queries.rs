@@ -1,8 +1,8 @@
-//! Simple queries of writes: each is handed to the lane as one unit.
+//! Simple queries of writes: each is submitted to the lane as one unit.
 //!
 //! A query of several writes is one transaction of the server, with BEGIN and COMMIT around them or
 //! without. Each of its writes is read as if it had been sent by itself. If one of them cannot be
-//! joined, the query goes to a server connection as it is.
+//! joined, the query goes to a server connection unchanged.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ struct QueryWrite {
     query: SimpleQuery,
 }
 
-/// The calls of a query, and what is answered around their results.
+/// The calls of a query, and the answers around their results.
 #[derive(Default)]
 pub(super) struct QueryCalls {
     pub(super) calls: SmallVec<[SqlCall; 1]>,
@@ -79,8 +79,8 @@ impl QueryCalls {
     }
 }
 
-/// Returns the call of the query at the front of the inbox, which consists of one write. `None`:
-/// the values are not those of the statement.
+/// Returns the call of the query at the front of the inbox, which consists of one write; `None` if
+/// the values do not match the statement.
 pub(super) fn one(
     session: &Session,
     statement: Arc<Statement>,
@@ -108,7 +108,7 @@ pub(super) fn script(session: &Session, total: usize) -> Option<QueryScript> {
     if behind.chars().all(is_end) || !is_short || !whole_block::may_join(session) {
         return None;
     }
-    // In other encodings a semicolon may be a part of a longer character.
+    // In other encodings a semicolon may be part of a longer character.
     let is_known = session.utf8 || text.is_ascii();
     let is_text = session.connection.body(0, total).ends_with(b"\0") && !text.contains('\0');
     let script = write_script(text, session.standard_strings).filter(|_| is_known && is_text)?;
@@ -130,8 +130,8 @@ pub(super) fn script(session: &Session, total: usize) -> Option<QueryScript> {
     })
 }
 
-/// Hands the writes of a query to the lane as one unit. If one of them cannot be joined, the query
-/// goes to a server connection.
+/// Submits the writes of a query to the lane as one unit. If one of them cannot be joined, the
+/// query goes to a server connection.
 ///
 /// # Errors
 /// The session ends.
@@ -191,7 +191,7 @@ fn reason(writes: &[QueryWrite]) -> Option<&'static str> {
             Reading::Apart(apart) => Some(apart.reason),
             Reading::Join(_) => None,
         });
-    // The statement's time is one for the whole query.
+    // All statements of a query have the same time.
     let has_time = |write: &QueryWrite| {
         let parsed = write.query.cached.parsed();
         let mut functions = parsed.into_iter().flat_map(|parsed| &*parsed.functions);

@@ -1,16 +1,15 @@
-//! Calls that are row writes as well: those that the spool can take, or that can be executed once
-//! under a key. Nothing here writes them.
+//! Calls as row writes, for the spool and for execution once under a key. Nothing is written here.
 
 use smallvec::SmallVec;
 use windrow_core::{AsRow, Fault, SqlCall, Unit, Write};
 
 use super::state::Session;
 
-/// The most bytes of a unit that goes by the spool. A larger unit is answered by the database.
+/// The most bytes of a unit for the spool. The database answers larger units.
 const MAX_UNIT_BYTES: usize = 512 << 10;
 
-/// Settings that a session may have while another session stores its rows: values are read before
-/// they count, or left to the server.
+/// Settings that a session may have although another session stores its rows: values are read
+/// before the settings matter, or left to the server.
 const HARMLESS: [&str; 16] = [
     "bytea_output",
     "client_encoding",
@@ -37,11 +36,11 @@ pub(super) struct RowUnit {
     pub(super) generates: bool,
 }
 
-/// Returns calls as row writes, if the spool can take them and they can be executed under a key.
-/// `asks`: the client asks after them which values they took from sequences.
+/// Returns calls as row writes, if the spool can accept them and they can be executed under a key.
+/// `asks`: true if the client asks after them which values they took from sequences.
 ///
 /// # Errors
-/// The database has to be asked, and cannot be reached.
+/// The database must be asked, and cannot be reached.
 pub(super) async fn of(
     session: &Session,
     calls: &[SqlCall],
@@ -59,7 +58,7 @@ pub(super) async fn of(
         return Ok(None);
     };
     let generates = rows.iter().any(|row| row.generates);
-    // The values that a row takes are not known here, under a key neither.
+    // The values that a row takes are not known here, not even under a key.
     if generates && (asks || session.asks || session.values.was_asked()) {
         return Ok(None);
     }
@@ -75,7 +74,7 @@ pub(super) async fn of(
     Ok((unit.bytes() <= MAX_UNIT_BYTES).then_some(RowUnit { unit, generates }))
 }
 
-/// Returns true if a session without the settings of this one stores its rows the same.
+/// Returns true if a session without this one's settings would store its rows in the same way.
 fn has_harmless_settings(session: &Session) -> bool {
     let settings = &session.who.settings;
     let mut set = settings.startup.iter().chain(settings.set.iter());

@@ -1,7 +1,7 @@
 //! A segment: the extended messages since the last Sync, as far as they can be joined.
 //!
-//! Nothing of it changes the session before its Sync: until then it can still go over to a server
-//! connection as a whole, where it begins again. Its bytes stay in the inbox for that.
+//! It changes nothing in the session before its Sync: until then, all of it can still be sent to a
+//! server connection instead, so its bytes stay in the inbox.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -21,37 +21,37 @@ use crate::statements::{
     CachedStatement, ClientName, FixedTypes, PreparedStatement, PreparedStatements, name_key,
 };
 
-/// The most names of statements and portals in one segment that is joined: they are searched one by
-/// one.
+/// The most names of statements and portals in one segment that is joined, because they are
+/// searched linearly.
 const MAX_NAMES: usize = 64;
 
 /// The messages since the last Sync.
 #[derive(Default)]
 pub(crate) struct Segment {
-    /// Bytes of the inbox that belong to it.
+    /// The bytes of the inbox that belong to the segment.
     pub(crate) bytes: usize,
-    /// Messages of it that are answered by themselves, and how many of them were answered because
-    /// of a Flush.
+    /// The number of its messages that have answers of their own, and the number of those that were
+    /// answered because of a Flush.
     pub(crate) messages: usize,
     pub(crate) answered: usize,
     /// The answer.
     pub(crate) script: Script,
     /// The calls to be executed.
     pub(crate) calls: SmallVec<[SqlCall; 1]>,
-    /// Something was done in it that only concerns the session.
+    /// True if a message of it only concerns the session.
     pub(crate) did_local: bool,
-    /// The transaction block in it; `None`: it may have none.
+    /// The transaction block in it; `None` if it may have none.
     pub(crate) block: Option<SegmentBlock>,
-    /// When its first statement was parsed.
+    /// The time at which its first statement was parsed.
     pub(crate) parsed_at: Option<Instant>,
-    /// True once the answer has an error: everything up to the Sync is passed over.
+    /// True once the answer has an error: everything up to the Sync is skipped.
     pub(crate) failed: bool,
-    /// Statements that it defines, and removes.
+    /// The statements that it defines or removes.
     defined: SmallVec<[(ClientName, Option<PreparedStatement>); 1]>,
     portals: SmallVec<[(ClientName, Portal); 1]>,
 }
 
-/// The transaction block of a segment, which begins in it and ends in it.
+/// The transaction block of a segment, which begins and ends in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SegmentBlock {
     /// BEGIN was prepared or bound.
@@ -64,15 +64,15 @@ pub(crate) enum SegmentBlock {
 
 /// A bound portal.
 pub(crate) enum Portal {
-    /// Of a statement that can be joined, where in the script BindComplete stands, and whose types
-    /// show at its use. `None` once a portal of either kind was executed: only the server can say
-    /// what a second time means.
+    /// A portal of a statement that can be joined: the call, the position of BindComplete in the
+    /// script, and its types if they are only known after its execution. `None` once a portal of
+    /// either kind was executed: only the server can say what a second execution means.
     Call(Option<(SqlCall, usize, Option<LateTypes>)>),
-    /// Of a statement that the session itself answers.
+    /// A portal of a statement that the session itself answers.
     Local(Local),
 }
 
-/// A question to the session itself.
+/// A statement that the session itself answers.
 #[derive(Clone)]
 pub(crate) struct Local {
     pub(crate) cached: Arc<CachedStatement>,
@@ -105,12 +105,12 @@ const UNFIT: RelayReason = RelayReason("not as the statement wants it");
 pub(crate) struct RelayReason(pub(crate) &'static str);
 
 impl Segment {
-    /// Forgets everything.
+    /// Clears the segment.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// The statement of a name, as it would be once the segment has come so far.
+    /// Returns the statement of a name, as defined after the segment's messages so far.
     pub(crate) fn statement<'a>(
         &'a self,
         name: &[u8],
@@ -129,7 +129,7 @@ impl Segment {
         defined.any(|(defined, _)| **defined == *name_key(name))
     }
 
-    /// Returns the statement of a name, to be changed.
+    /// Returns the statement of a name mutably.
     pub(crate) fn statement_mut<'a>(
         &'a mut self,
         name: &[u8],
@@ -142,7 +142,7 @@ impl Segment {
         }
     }
 
-    /// Makes its definitions those of the session.
+    /// Applies its definitions to the session.
     pub(crate) fn define(&mut self, statements: &mut PreparedStatements) {
         self.fix();
         for (name, statement) in self.defined.drain(..) {
@@ -150,13 +150,13 @@ impl Segment {
         }
     }
 
-    /// Fixes the types of what it defines.
+    /// Fixes the types of the statements that it defines.
     pub(crate) fn fix(&self) {
         self.unfixed().iter().for_each(PreparedStatement::fix);
     }
 
-    /// The statements that it defines and whose types are not fixed yet. Those of one that is
-    /// executed show then.
+    /// Returns the statements that it defines and whose types are not fixed yet. The types of
+    /// executed ones are known afterwards.
     pub(crate) fn unfixed(&self) -> SmallVec<[PreparedStatement; 1]> {
         let statements = self
             .defined
@@ -173,13 +173,12 @@ impl Segment {
         statements.filter(unfixed).cloned().collect()
     }
 
-    /// Returns true if it names so many statements and portals that they had better be found
-    /// another way.
+    /// Returns true if it has too many names of statements and portals to search them linearly.
     pub(crate) fn is_crowded(&self) -> bool {
         self.defined.len() + self.portals.len() > MAX_NAMES
     }
 
-    /// Takes in a Parse.
+    /// Adds a Parse.
     pub(crate) fn parse(
         &mut self,
         name: &[u8],
@@ -191,7 +190,7 @@ impl Segment {
         self.answer(answer::PARSE_COMPLETE);
     }
 
-    /// Takes in a Bind.
+    /// Adds a Bind.
     pub(crate) fn bind(
         &mut self,
         bind: &Bind<'_>,
@@ -233,7 +232,7 @@ impl Segment {
         Ok(())
     }
 
-    /// The portal of a name.
+    /// Returns the portal of a name.
     pub(crate) fn portal(&mut self, name: &[u8]) -> Result<&mut Portal, RelayReason> {
         let portals = self.portals.iter_mut();
         let mut found = portals.filter(|(portal, _)| **portal == *name_key(name));
@@ -248,14 +247,14 @@ impl Segment {
         }
     }
 
-    /// Returns true if values were bound that nobody has looked at: only the server knows whether
-    /// they can be.
+    /// Returns true if values were bound and not executed: only the server knows whether they are
+    /// valid.
     pub(crate) fn has_open_portal(&self) -> bool {
         let mut portals = self.portals.iter();
         !self.failed && portals.any(|(_, portal)| matches!(portal, Portal::Call(Some(_))))
     }
 
-    /// Describes a statement.
+    /// Adds Describe of a statement.
     pub(crate) fn describe_statement(&mut self, cached: &CachedStatement, meaning: &Meaning) {
         let text = &mut self.script.text;
         match meaning {
@@ -271,7 +270,7 @@ impl Segment {
         self.messages += 1;
     }
 
-    /// Describes a portal.
+    /// Adds Describe of a portal.
     pub(crate) fn describe_portal(&mut self, name: &[u8]) -> Result<(), RelayReason> {
         let mut text = std::mem::take(&mut self.script.text);
         match self.portal(name)? {
@@ -289,7 +288,7 @@ impl Segment {
         Ok(())
     }
 
-    /// Takes in an Execute of a call.
+    /// Adds an Execute of a call.
     pub(crate) fn execute(
         &mut self,
         portal: &[u8],
@@ -307,7 +306,7 @@ impl Segment {
         self.messages += 1;
     }
 
-    /// Takes in an Execute of `SELECT lastval()` behind calls.
+    /// Adds an Execute of `SELECT lastval()` after calls.
     pub(crate) fn ask(&mut self, binary: bool) {
         let (at, after) = (self.script.text.len(), self.script.calls.len());
         self.script
@@ -316,7 +315,7 @@ impl Segment {
         self.messages += 1;
     }
 
-    /// Takes in an Execute of DEALLOCATE of one of the session's statements.
+    /// Adds an Execute of DEALLOCATE of one of the session's statements.
     pub(crate) fn deallocate(&mut self, name: &[u8]) {
         self.put(name, None);
         answer::complete(&mut self.script.text, "DEALLOCATE");
@@ -324,7 +323,7 @@ impl Segment {
         self.did_local = true;
     }
 
-    /// Takes in an Execute of BEGIN before all calls, or of COMMIT after all calls.
+    /// Adds an Execute of BEGIN before all calls, or of COMMIT after all calls.
     pub(crate) fn execute_block(&mut self, block: &BlockStatement) -> Result<(), RelayReason> {
         let is_first = self.calls.is_empty() && !self.did_local;
         let next = match (block.effect, self.block) {
@@ -344,7 +343,7 @@ impl Segment {
         Ok(())
     }
 
-    /// Takes in a Close.
+    /// Adds a Close.
     pub(crate) fn close(
         &mut self,
         kind: Kind,
@@ -368,7 +367,7 @@ impl Segment {
         Ok(())
     }
 
-    /// Keeps the unnamed statement that is there, before it is changed behind calls.
+    /// Keeps the current unnamed statement, before it is changed after calls.
     fn note_behind(&mut self, name: &[u8], statements: &PreparedStatements) {
         if name.is_empty() && !self.calls.is_empty() {
             let before = self.statement(name, statements).cloned();
@@ -380,7 +379,7 @@ impl Segment {
         }
     }
 
-    /// Returns true if the unnamed statement is one of an earlier segment.
+    /// Returns true if the segment does not use an unnamed statement of an earlier one.
     pub(crate) fn has_no_unnamed(&self) -> bool {
         !self.defined.iter().any(|(name, _)| name.is_empty())
     }

@@ -1,8 +1,8 @@
-//! The calls of a transaction that is kept, as calls of one row each.
+//! Splits the calls of a transaction that is kept into calls of one row each.
 //!
-//! `keep` asks here before it has rows computed. A call of several rows becomes one call for each
-//! of its rows, of an INSERT of one row, and its answer is put together from theirs. Only an INSERT
-//! that the server has described with the same types and columns takes its place.
+//! Called by `keep` before rows are computed. A call of several rows becomes one call of an INSERT
+//! of one row for each, and its answer is composed of theirs. The INSERT must have the same types
+//! and columns in the server's description.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::state::{End, Session};
 use crate::codec::data_row;
 use crate::statements::CachedStatement;
 
-/// Why a block goes to a server connection.
+/// The reason why a block needs a server connection.
 const UNLIKE: &str = super::block_reasons::SEVERAL_ROWS.phrase;
 
 /// The calls of a query or segment.
@@ -32,7 +32,7 @@ pub(super) struct SingleRows {
 /// Returns calls of one row each.
 ///
 /// # Errors
-/// Outside: the session ends. Inside: why the calls go to a server connection.
+/// Outside: the session ends. Inside: the reason why the calls need a server connection.
 pub(super) async fn of(
     session: &mut Session,
     calls: Calls,
@@ -153,7 +153,7 @@ fn is_like(call: &SqlCall, one: &SingleRow, other: &SingleRow) -> bool {
 /// Returns the INSERT of a row in the session's lane.
 ///
 /// # Errors
-/// Outside: the session ends. Inside: why the row cannot be kept.
+/// Outside: the session ends. Inside: the reason why the row cannot be kept.
 async fn statement(
     session: &mut Session,
     call: &SqlCall,
@@ -167,8 +167,8 @@ async fn statement(
     })
 }
 
-/// Returns the call of a row. `values`: those of the call of all rows. `None`: the INSERT of the
-/// row has other types or columns.
+/// Returns the call of a row; `None` if the INSERT of the row has other types or columns. `values`:
+/// those of the call of all rows.
 fn one(
     call: &SqlCall,
     row: &SingleRow,

@@ -1,8 +1,8 @@
-//! The spool of a session: hands rows to it, and waits until the database has them.
+//! The spool of a session: submits rows to it, and waits until the database has them.
 //!
-//! A client's statements keep their order although some go by the spool: while some are under way
-//! by a lane, nothing is handed to the spool, and nothing goes to the database before that has all
-//! that the session has in the spool.
+//! A client's statements keep their order although some use the spool. While some are under way in
+//! a lane, nothing is submitted to the spool, and nothing is sent to the database before it has all
+//! rows that the session has in the spool.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use super::traces;
 use crate::session_info::{Interrupt, State};
 use crate::statements::CachedStatement;
 
-/// Hands rows to the spool, once everything that is under way by a lane is answered.
+/// Submits rows to the spool, once everything under way in a lane is answered.
 ///
 /// # Errors
 /// The session ends.
@@ -85,14 +85,14 @@ pub(super) fn note_answered(session: &mut Session) {
     }
 }
 
-/// Returns true if the database may not have all that the session has in the spool.
+/// Returns true if the database may not have all rows that the session has in the spool.
 pub(super) fn is_ahead(session: &Session) -> bool {
     let spooled = session.spooled.as_ref();
     spooled.is_some_and(|spooled| spooled.is_ahead())
 }
 
-/// Waits until the database has what the session has in the spool. Nothing is under way. The client
-/// may cancel the wait.
+/// Waits until the database has the session's rows in the spool. Nothing may be under way. The
+/// client may cancel the wait.
 ///
 /// # Errors
 /// Outside: the session ends. Inside: the error that the client gets.
@@ -117,7 +117,7 @@ pub(super) async fn reach(session: &mut Session) -> Result<Result<(), Fault>, En
     };
     let mut waiting = Box::pin(waiting);
     let applied = poll_fn(|cx| {
-        // What was answered before goes out meanwhile.
+        // Earlier answers are sent meanwhile.
         if let Poll::Ready(Err(error)) = session.connection.poll_flush(cx) {
             return Poll::Ready(Err(End::from(error)));
         }
@@ -141,9 +141,9 @@ pub(super) async fn reach(session: &mut Session) -> Result<Result<(), Fault>, En
     Ok(applied)
 }
 
-/// Returns true if the statement at the front of the inbox goes to the database only after what the
-/// session has in the spool. The first statement of a block does, whatever it is: statements after
-/// it may see the database as it was then.
+/// Returns true if the statement at the front of the inbox must wait for the session's rows in the
+/// spool. The first statement of a block must, whatever it is, because later ones may see the
+/// database as of that moment.
 pub(super) fn is_awaited(session: &Session) -> bool {
     let may_pass = !session.own.read_your_writes && session.unsent_block.is_none();
     is_ahead(session) && !(may_pass && session.front_is(reads))
@@ -153,7 +153,7 @@ pub(super) fn is_awaited(session: &Session) -> bool {
 fn reads(cached: &CachedStatement) -> bool {
     let names = cached.names();
     names.is_some_and(|names| {
-        // EXPLAIN ANALYZE executes, also a prepared statement that writes.
+        // EXPLAIN ANALYZE executes, even a prepared statement that writes.
         let reads = names.all_are(&[Property::Reads]) && !names.begins_with(&["explain"]);
         reads && !names.writes()
     })

@@ -1,4 +1,4 @@
-//! The state of a session, and why it ends.
+//! The state of a session, and the reasons why it ends.
 
 use std::io;
 use std::sync::Arc;
@@ -26,9 +26,9 @@ pub(crate) struct Session {
     pub(crate) shared: Arc<Shared>,
     pub(crate) info: Arc<SessionInfo>,
     pub(crate) connection: ClientConnection,
-    /// The client's identity, and the settings under which it works.
+    /// The client's identity and settings.
     pub(crate) who: Who,
-    /// Windrow's own settings, and what they were at the start.
+    /// Windrow's own settings, now and at the start.
     pub(crate) own: Own,
     pub(crate) own_default: Own,
     /// The session's writes in the spool; `None` if it has had none there.
@@ -38,29 +38,28 @@ pub(crate) struct Session {
     pub(crate) statements: PreparedStatements,
     pub(crate) values: Values,
     /// True if the session has asked for values of sequences in a way that only its server
-    /// connection can answer: statements that take values go there from now on, and the session
+    /// connection can answer: from now on, statements that take values are relayed, and the session
     /// keeps the connection.
     pub(crate) asks: bool,
-    /// True if transactions read what is committed, unless they say otherwise. `None`: that was not
-    /// asked yet under the session's settings.
+    /// True if the default isolation level is READ COMMITTED; `None` if that was not asked yet
+    /// under the session's settings.
     pub(super) reads_committed: Option<bool>,
-    /// The state of the catalog in which the sequence that it used last was there.
+    /// The epoch of the catalog in which the sequence used last existed.
     pub(super) epoch: u64,
     pub(super) segment: Segment,
-    /// The answers that the client is still to get.
+    /// The answers that the client has not got yet.
     pub(super) pending: PendingAnswers,
-    /// The session's place among the sources of a lane; `None` while it has none.
+    /// The session as a source of a lane; `None` while it has none.
     pub(super) source: Option<LaneSource>,
-    /// The lane that it wants to be in.
+    /// The session's interest in a lane.
     pub(super) interest: Option<Arc<LaneInterest>>,
     /// The transaction block that its client has begun and the server does not know yet.
     pub(super) unsent_block: Option<Box<UnsentBlock>>,
-    /// True once what the client is about to have executed is not to be: it asked for that while a
-    /// lane described it.
+    /// True if the client has cancelled its next statement while a lane described it.
     pub(crate) cancel_requested: bool,
-    /// Messages that it has dealt with since other tasks had their turn.
+    /// The number of messages handled since other tasks had their turn.
     pub(super) steps: u16,
-    /// Cancelled when Windrow stops, or the client would not be let in any more.
+    /// Cancelled when Windrow stops, or the login is revoked.
     pub(crate) stop: CancellationToken,
 }
 
@@ -92,7 +91,7 @@ impl UnsentBlock {
         }
     }
 
-    /// Returns a block that has failed and of which the server knows nothing more.
+    /// Returns a block that has failed and that the server no longer knows.
     pub(super) fn failed() -> Self {
         Self {
             opening: SmallVec::new(),
@@ -104,18 +103,18 @@ impl UnsentBlock {
     }
 }
 
-/// Why a session ends.
+/// The reason why a session ends.
 #[derive(Debug)]
 pub(crate) enum End {
     /// The client has left.
     Left,
     /// The client cannot be reached any more.
     Broken,
-    /// The client does not take its answers, and others wait for the room that these take.
+    /// The client does not read its answers, and others need their memory.
     Unread,
     /// The client gets this error.
     Fatal(Fault),
-    /// The client got an error from its server.
+    /// The client got a fatal error from its server.
     EndedByServer,
 }
 
@@ -141,7 +140,7 @@ impl From<Violation> for End {
     }
 }
 
-/// The error that clients get when Windrow stops.
+/// Returns the error that clients get when Windrow stops.
 pub(crate) fn shutdown() -> Fault {
     Fault::new(
         FaultClass::Unavailable,
@@ -150,17 +149,17 @@ pub(crate) fn shutdown() -> Fault {
     )
 }
 
-/// Why statements go to a server connection for now.
+/// The reasons why statements go to a server connection for now.
 pub(super) const LANE_ENDED: &str = "its lane has ended";
 pub(super) const NO_MEMORY: &str = "more than the memory budget holds";
 
-/// The error of a write whose lane has ended at this moment.
+/// Returns the error of a write whose lane has just ended.
 pub(super) fn lane_ended() -> Fault {
     let text = "the lane of this session has just ended; nothing was executed, try again";
     Fault::new(FaultClass::Unavailable, "57P03", text)
 }
 
-/// The error of a write for which there is no memory at this moment.
+/// Returns the error of a write for which there is no memory at present.
 pub(super) fn no_memory() -> Fault {
     let text = "the write does not fit the memory budget at this moment (limits.memory); nothing was executed, try again";
     Fault::new(FaultClass::Overloaded, "53200", text)

@@ -1,5 +1,5 @@
-//! The lane of a session's settings: asks it what statements mean, and hands units to it. What it
-//! cannot take goes to a server connection.
+//! Asks the lane of a session's settings for the meaning of statements, and submits units to it.
+//! Everything else is relayed on a server connection.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -28,7 +28,7 @@ use crate::statements::{Answer, CachedStatement};
 const ROOM_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Session {
-    /// Takes a place in the lane of the session's settings.
+    /// Enters the lane of the session's settings, as a source.
     pub(super) async fn enter_lane(&mut self) -> Result<(), Fault> {
         if self.source.is_some() {
             return Ok(());
@@ -49,7 +49,7 @@ impl Session {
             credential: self.who.credential.clone(),
         };
         let lanes = &self.shared.lanes;
-        // One that it has from before is not counted.
+        // The interest for the settings before is not counted.
         self.interest = None;
         let interest = lanes.interest(&key);
         let opened = lanes.open(&key, &interest, self.is_followed()).await;
@@ -57,7 +57,7 @@ impl Session {
         opened
     }
 
-    /// Hands calls to the lane. `taken`: the bytes at the front of the inbox that they came in.
+    /// Submits calls to the lane. `taken`: the bytes at the front of the inbox that they came in.
     pub(super) async fn submit(
         &mut self,
         calls: SmallVec<[SqlCall; 1]>,
@@ -97,8 +97,8 @@ impl Session {
         }
         let mut unit = Unit::of(calls.into_iter().map(Write::from));
         let Some(permit) = self.memory(unit.bytes()).await else {
-            // As it came it takes less. What it has become is gone before it waits for a server
-            // connection.
+            // The message takes less memory than the calls. They are dropped before the session
+            // waits for a server connection.
             drop((unit, script, ending));
             return Box::pin(self.relay_for_now(NO_MEMORY, &no_memory())).await;
         };
@@ -137,7 +137,7 @@ impl Session {
         }
     }
 
-    /// Returns calls as row writes, if they go by the spool or are executed under a key.
+    /// Returns calls as row writes, if they use the spool or are executed under a key.
     async fn rows_of(&self, calls: &[SqlCall], asks: bool) -> Result<Option<RowUnit>, Fault> {
         let is_wanted = self.own.spool || self.own.key.is_some() || keys::has_own(self);
         match is_wanted {
@@ -146,7 +146,7 @@ impl Session {
         }
     }
 
-    /// Has rows written: by the spool, or under a key.
+    /// Writes rows: through the spool, or under a key.
     async fn write_rows(
         &mut self,
         rows: RowUnit,
@@ -165,7 +165,7 @@ impl Session {
         }
     }
 
-    /// Waits until the database has what the session has in the spool, before a lane gets more.
+    /// Waits until the database has the session's rows in the spool, before a lane gets more.
     async fn reach_lane(&mut self) -> Result<Result<(), Fault>, End> {
         let reached = spool::reach(self).await;
         if let Some(source) = &self.source {
@@ -174,7 +174,7 @@ impl Session {
         reached
     }
 
-    /// Takes memory for an answer. Answers before it go out meanwhile.
+    /// Takes memory for an answer. Earlier answers are sent meanwhile.
     ///
     /// # Errors
     /// Outside: the session ends. Inside: the error that the client gets if there was no memory for
@@ -185,7 +185,7 @@ impl Session {
             Ok(permit) => answer.permit = permit,
             Err(fault) => return Ok(Err(fault)),
         }
-        // Others may have learned meanwhile how long it is.
+        // The expected length may have changed meanwhile.
         let bytes = answer.bytes(&self.shared.budget).min(answer.permit.bytes());
         let room = self.shared.budget.answers();
         answer.permit.resize(room, bytes);
@@ -217,7 +217,7 @@ impl Session {
         .await
     }
 
-    /// Takes memory for units of so many bytes; `None`: there is too little.
+    /// Takes memory for units of this size; `None` if there is too little.
     pub(super) async fn memory(&mut self, bytes: usize) -> Option<Permit> {
         let shared = Arc::clone(&self.shared);
         match self.connection.is_charged() {
@@ -226,7 +226,7 @@ impl Session {
         }
     }
 
-    /// Notes a unit that was handed over and waits for its outcome. `taken`: the bytes at the front
+    /// Notes a unit that was submitted and waits for its outcome. `taken`: the bytes at the front
     /// of the inbox that it came in.
     pub(super) fn handed_over(&mut self, mut pending: Pending, taken: usize) {
         self.take_in(&mut pending, taken);
@@ -234,13 +234,13 @@ impl Session {
         self.info.set_state(State::Joining);
     }
 
-    /// Takes a query or segment that is answered, or is about to be, out of the inbox, with what it
-    /// defines.
+    /// Removes a query or segment that is answered, or about to be, from the inbox, and applies its
+    /// definitions.
     pub(super) fn take_in(&mut self, pending: &mut Pending, taken: usize) {
         self.connection.take(taken);
         self.connection.settle();
         if matches!(pending.ending, AnswerEnd::Query) {
-            // A simple query takes the unnamed statement away.
+            // A simple query removes the unnamed statement.
             self.statements.set(b"", None);
         }
         self.segment.define(&mut self.statements);
@@ -250,15 +250,14 @@ impl Session {
         self.segment.clear();
     }
 
-    /// Goes over to a server connection with what is in the inbox, until nothing of the session is
-    /// left there.
+    /// Relays what is in the inbox, and what follows, until the server connection is given back.
     pub(super) async fn relay(&mut self, reason: &'static str) -> Result<(), End> {
         self.drain().await?;
         if self.segment.answered == 0 && Box::pin(self.answer_block()).await? {
             self.segment.clear();
             return Ok(());
         }
-        // A cancelled write gets the error of that.
+        // A cancelled write gets the error of its cancellation.
         if !self.cancel_requested
             && let Some(fault) = keys::refused_front(self)
         {
@@ -278,8 +277,8 @@ impl Session {
         end
     }
 
-    /// Answers a statement about a block that the server does not know. Returns false for any
-    /// other.
+    /// Answers a statement about a block that the server does not know. Returns false for any other
+    /// message.
     async fn answer_block(&mut self) -> Result<bool, End> {
         match unsent_block::answer(self, true) {
             BlockAnswer::Given => Ok(true),
@@ -288,9 +287,9 @@ impl Session {
         }
     }
 
-    /// Goes over to a server connection because of something that passes: `fault` says of what. A
-    /// write that has to be joined, for its key, for replicas or for the spool, is refused instead,
-    /// and can be sent again. On a server connection it would come before older rows in the spool.
+    /// Relays because of a temporary reason, `fault`. A write that must be joined (for its key, for
+    /// replicas or for the spool) is refused instead, and can be sent again: on a server connection
+    /// it would overtake older rows in the spool.
     pub(super) async fn relay_for_now(
         &mut self,
         reason: &'static str,
@@ -303,12 +302,12 @@ impl Session {
         Box::pin(self.refuse(fault)).await
     }
 
-    /// Returns true if nothing that can be joined may go another way.
+    /// Returns true if writes that can be joined may not be relayed.
     pub(super) fn has_to_join(&self) -> bool {
         self.own.key.is_some() || self.own.spool || self.is_followed()
     }
 
-    /// Returns true if replicas follow what the lanes of its database write.
+    /// Returns true if replicas follow the writes of its database's lanes.
     pub(super) fn is_followed(&self) -> bool {
         let databases = &self.shared.databases;
         let database = databases.find(&self.who.identity.database);
@@ -335,16 +334,16 @@ fn no_room() -> Fault {
     Fault::new(FaultClass::Overloaded, "53200", message)
 }
 
-/// Why it is not known what a statement means.
+/// The reason why the meaning of a statement is not known.
 pub(super) struct NotDescribed {
-    /// Why the statement goes to a server connection.
+    /// The reason why the statement is relayed.
     pub(super) reason: &'static str,
-    /// The lane's error, if the reason may pass.
+    /// The lane's error, if the reason is temporary.
     pub(super) passing: Option<Fault>,
 }
 
 impl NotDescribed {
-    /// A reason that does not pass by itself.
+    /// Returns a reason that is not temporary.
     pub(super) fn of(reason: &'static str) -> Self {
         let passing = None;
         Self { reason, passing }
@@ -352,17 +351,17 @@ impl NotDescribed {
 }
 
 impl Session {
-    /// Asks the lane what a statement means.
+    /// Asks the lane for the meaning of a statement.
     ///
     /// # Errors
-    /// Why it goes to a server connection.
+    /// The reason why it is relayed.
     pub(super) async fn describe(
         &mut self,
         cached: &Arc<CachedStatement>,
     ) -> Result<Answer, NotDescribed> {
         let described = self.ask_lane(cached).await;
         match described {
-            // A lane's connection that was lost is replaced.
+            // A lane's lost connection is replaced.
             Err(NotDescribed {
                 passing: Some(_), ..
             }) if self.has_to_join() => self.ask_lane(cached).await,
@@ -381,7 +380,7 @@ impl Session {
         };
         let describing = self.shared.cache.describe(&source.lane, cached, parsed);
         let answer = match self.pending.is_empty() {
-            // Nothing else can be meant: this may wait for a table's lock.
+            // A cancel request can only mean this wait, which may be for a table's lock.
             true => self.info.wait(describing, source.interrupt()).await,
             false => Some(describing.await),
         };
@@ -398,7 +397,7 @@ impl Session {
     }
 }
 
-/// Why a lane's refusal sends a statement to a server connection.
+/// Returns the reason why a lane's refusal sends a statement to a server connection.
 fn away(fault: Fault) -> NotDescribed {
     if *fault.message == *UNSHARED {
         return NotDescribed::of(UNSHARED);

@@ -1,4 +1,4 @@
-//! Writes that are traced.
+//! Traced writes.
 
 use std::time::SystemTime;
 
@@ -6,7 +6,7 @@ use windrow_core::{Fault, SqlCall, TraceContext, TracedRequest, Unit};
 
 use super::state::Session;
 
-/// The wish to trace writes, and since when they are here.
+/// The request to trace writes, and the time of their arrival.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AskedTrace {
     came: SystemTime,
@@ -15,8 +15,9 @@ pub(super) struct AskedTrace {
 }
 
 impl AskedTrace {
-    /// Returns the wish to trace a session's calls; `None` if nothing is traced. A comment of the
-    /// text counts more than the session's setting, if the text was parsed for this execution.
+    /// Returns the request to trace a session's calls; `None` if nothing is traced. A comment in
+    /// the text has precedence over the session's setting, if the text was parsed for this
+    /// execution.
     pub(super) fn of(session: &Session, calls: &[SqlCall]) -> Option<Self> {
         session.shared.tracer.as_ref()?;
         let text = calls.first().filter(|call| call.fresh);
@@ -30,7 +31,7 @@ impl AskedTrace {
         })
     }
 
-    /// Begins the span of a unit that is about to be handed over, if it is to be collected.
+    /// Begins the span of a unit that is about to be submitted, if it is sampled.
     pub(super) fn begin(self, session: &Session, unit: &Unit) -> Option<Box<TracedRequest>> {
         let tracer = session.shared.tracer.as_ref()?;
         let database = &session.who.identity.database;
@@ -38,7 +39,7 @@ impl AskedTrace {
     }
 }
 
-/// Ends the span of what is refused.
+/// Ends the span of a refused unit.
 pub(super) fn refused(traced: Option<Box<TracedRequest>>, fault: &Fault) {
     if let Some(traced) = traced {
         traced.fails(&fault.code);
@@ -46,7 +47,7 @@ pub(super) fn refused(traced: Option<Box<TracedRequest>>, fault: &Fault) {
     }
 }
 
-/// Forgets the span of what goes another way.
+/// Discards the span of a unit that is not submitted.
 pub(super) fn discard(traced: Option<Box<TracedRequest>>) {
     if let Some(traced) = traced {
         traced.discard();

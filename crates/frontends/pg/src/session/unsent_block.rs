@@ -1,10 +1,10 @@
 //! A transaction block that its client has begun and the server does not know yet.
 //!
 //! BEGIN by itself is answered here, and so is the end of a block in which nothing was executed.
-//! Certain writes are kept (`keep`), and savepoints with them. Anything else in the block goes to a
-//! server connection, which gets the BEGIN and what was kept before it, in the same round trip
-//! (`relay/block_start.rs`). So a block without another statement holds no connection. Nothing is
-//! answered here that the server could refuse, or answer in other words.
+//! Certain writes are kept (`keep`), together with savepoints. Any other statement of the block is
+//! relayed, preceded by BEGIN and the kept writes in the same round trip (`relay/block_start.rs`).
+//! So a block without such a statement holds no connection. Only statements are answered here to
+//! which the server could give no other answer.
 
 use std::iter;
 use std::sync::Arc;
@@ -20,16 +20,17 @@ use crate::codec::answer;
 use crate::codec::message::{Bind, Front, HEADER, Kind, Message, Parse};
 use crate::statements::{CachedStatement, ClientName, PreparedStatement, name_key};
 
-/// Statements that may open one block: BEGIN, and SET TRANSACTION after it.
+/// The most statements that may open a block: BEGIN, and SET TRANSACTION after it.
 const MAX_OPENING: usize = 4;
 
-/// Messages of a segment that is answered here: Parse, Bind, two of Describe, Execute, Close, Sync.
+/// The most messages of a segment that is answered here: Parse, Bind, two of Describe, Execute,
+/// Close, Sync.
 const MAX_MESSAGES: usize = 7;
 
 /// The longest segment or query that is answered here, in bytes.
 const MAX_BYTES: usize = 8 * 1024;
 
-/// Why the statements of a block go to a server connection.
+/// The reasons why the statements of a block are relayed.
 pub(super) const IN_BLOCK: &str = "in a transaction";
 
 /// A query or segment that consists of one statement about a transaction block.
@@ -51,9 +52,9 @@ pub(super) struct LoneStatement {
 
 /// The answer to a statement about a block.
 pub(super) enum BlockAnswer {
-    /// The statement was answered.
+    /// The answer to a statement about a block.
     Given,
-    /// The statement commits what the block has kept.
+    /// The statement commits the kept writes of the block.
     Commits(Box<LoneStatement>),
     /// The message is something else.
     None,
@@ -90,8 +91,8 @@ pub(super) fn open(session: &mut Session) {
     session.unsent_block = Some(Box::new(UnsentBlock::opened(begin, true, false)));
 }
 
-/// Returns true if a session may keep writes of a block that it begins now: nothing of this changes
-/// before the server knows the block.
+/// Returns true if a session may keep writes of a block that it begins now. The conditions cannot
+/// change before the server knows the block.
 pub(super) fn is_plain(session: &Session) -> bool {
     block_reasons::of_session(session).is_none()
 }
@@ -105,11 +106,11 @@ pub(super) fn status(session: &Session) -> u8 {
     }
 }
 
-/// Deals with the next message of a session whose block the server does not know yet. Returns false
-/// if the message is not there.
+/// Handles the next message of a session whose block the server does not know yet. Returns false if
+/// the message has not arrived.
 ///
 /// # Errors
-/// Why the session ends.
+/// The reason why the session ends.
 pub(super) async fn step(session: &mut Session) -> Result<bool, End> {
     match session.connection.front(0) {
         Ok(Front::Whole { tag: b'X', .. }) => {
@@ -142,19 +143,19 @@ pub(super) fn has_failed(session: &Session) -> bool {
     block.is_some_and(|block| block.has_failed)
 }
 
-/// Returns true for a text that ends a block before it does anything else.
+/// Returns true for a text that begins by ending a block.
 pub(super) fn ends_block(cached: &CachedStatement) -> bool {
     let first = cached.steps().and_then(|steps| steps.first());
     first.is_some_and(|step| step.commits == Commits::Block)
 }
 
-/// Returns true for a text that rolls a block back before it does anything else.
+/// Returns true for a text that begins by rolling back a block.
 pub(super) fn undoes_block(cached: &CachedStatement) -> bool {
     let first = cached.steps().and_then(|steps| steps.first());
     first.is_some_and(|step| step.commits == Commits::Undoes)
 }
 
-/// Returns true for a text that a transaction that has failed refuses, whatever the server knows.
+/// Returns true for a text that a failed transaction refuses, whatever the server knows.
 fn is_refused(cached: &CachedStatement) -> bool {
     let first = cached.steps().and_then(|steps| steps.first());
     first.is_some_and(|step| {
@@ -165,8 +166,8 @@ fn is_refused(cached: &CachedStatement) -> bool {
     })
 }
 
-/// Answers a Sync or Flush before the first statement of the block, of which no server needs to
-/// know. Returns false for any other message.
+/// Answers a Sync or Flush before the first statement of the block, which no server needs to see.
+/// Returns false for any other message.
 fn answers_sync(session: &mut Session) -> bool {
     let Ok(Front::Whole { tag, total: HEADER }) = session.connection.front(0) else {
         return false;
@@ -182,15 +183,14 @@ fn answers_sync(session: &mut Session) -> bool {
     true
 }
 
-/// Answers the query or segment at the front of the inbox, if it opens a block, or ends one of
-/// which the server knows nothing, or is about a savepoint in one whose writes are kept, and does
-/// nothing else. What came before is answered. `may_define`: the names of all prepared statements
-/// are known.
+/// Answers the query or segment at the front of the inbox, if it only opens a block, ends one that
+/// the server does not know, or sets a savepoint in one whose writes are kept. All earlier messages
+/// are answered. `may_define`: true if the names of all prepared statements are known.
 pub(super) fn answer(session: &mut Session, may_define: bool) -> BlockAnswer {
     if answers_sync(session) {
         return BlockAnswer::Given;
     }
-    // A key has rules of its own for what a transaction begins with.
+    // A key has its own rules for the first statement of a transaction.
     if session.own.key.is_some() {
         return BlockAnswer::None;
     }
@@ -219,15 +219,16 @@ pub(super) fn answer(session: &mut Session, may_define: bool) -> BlockAnswer {
     BlockAnswer::Given
 }
 
-/// Has a statement take effect on the session's block. Returns the tag of its CommandComplete;
-/// `None` if only the server can answer it.
+/// Applies a statement to the session's block. Returns the tag of its CommandComplete; `None` if
+/// only the server can answer it.
 fn take_effect(session: &mut Session, lone: &LoneStatement) -> Option<&'static str> {
     let block = lone.cached.block()?;
     let keeps = match session.unsent_block {
         None => block.opens_usual() && is_plain(session),
         Some(_) => may_keep(session),
     };
-    // What a client sends without waiting goes to the server as it is: it costs no round trip.
+    // Messages that a client sends without waiting are relayed unchanged, which costs no round
+    // trip.
     let is_last = session.connection.inbox.len() == lone.total;
     let opens = is_last || keeps && has_one_behind(session, lone.total);
     let cache = &session.shared.cache;
@@ -266,8 +267,8 @@ fn take_effect(session: &mut Session, lone: &LoneStatement) -> Option<&'static s
     Some(block.tag)
 }
 
-/// Returns true if the inbox holds no more than one query or segment behind so many bytes: drivers
-/// send BEGIN together with the first statement of the block.
+/// Returns true if the inbox contains no more than one query or segment after this many bytes:
+/// drivers send BEGIN together with the first statement of the block.
 fn has_one_behind(session: &Session, mut at: usize) -> bool {
     let connection = &session.connection;
     while let Ok(Front::Whole { tag, total }) = connection.front(at) {
@@ -279,8 +280,8 @@ fn has_one_behind(session: &Session, mut at: usize) -> bool {
     true
 }
 
-/// Has a statement about a savepoint take effect on what a block has kept. Returns false if only
-/// the server can answer it.
+/// Applies a statement about a savepoint to the kept writes of a block. Returns false if only the
+/// server can answer it.
 fn take_savepoint(block: &mut UnsentBlock, statement: &BlockStatement) -> bool {
     let name = &statement.savepoint;
     match statement.effect {
@@ -295,10 +296,10 @@ fn take_savepoint(block: &mut UnsentBlock, statement: &BlockStatement) -> bool {
     }
 }
 
-/// Takes a statement that was answered out of the inbox, with what it defines.
+/// Removes an answered statement from the inbox, and applies its definitions.
 pub(super) fn take_in(session: &mut Session, lone: LoneStatement) {
     if lone.is_query {
-        // A simple query takes the unnamed statement away.
+        // A simple query removes the unnamed statement.
         session.statements.set(b"", None);
     }
     if let Some((name, statement)) = lone.defined {
@@ -307,7 +308,7 @@ pub(super) fn take_in(session: &mut Session, lone: LoneStatement) {
     session.connection.take(lone.total);
 }
 
-/// Returns a statement about blocks, prepared: it has neither parameters nor rows.
+/// Returns a prepared statement about blocks, which has neither parameters nor result columns.
 pub(super) fn prepared(cached: &Arc<CachedStatement>) -> PreparedStatement {
     let statement = PreparedStatement::new(Arc::clone(cached));
     statement.fixed.set(&Arc::new(Signature {
@@ -317,8 +318,8 @@ pub(super) fn prepared(cached: &Arc<CachedStatement>) -> PreparedStatement {
     statement
 }
 
-/// Reads the query or segment at the front of the inbox. `None`: it is not there as a whole, or
-/// does something else.
+/// Reads the query or segment at the front of the inbox; `None` if it is incomplete or does
+/// something else.
 fn lone_statement(session: &Session) -> Option<LoneStatement> {
     let connection = &session.connection;
     let mut segment = OpenSegment::default();
@@ -347,8 +348,7 @@ fn lone_statement(session: &Session) -> Option<LoneStatement> {
     None
 }
 
-/// A segment of which a part was read: nothing of it does anything but what one statement about
-/// blocks does.
+/// A segment that was partly read, and so far consists of one statement about blocks.
 #[derive(Default)]
 struct OpenSegment {
     defined: Option<(ClientName, PreparedStatement)>,
@@ -360,7 +360,7 @@ struct OpenSegment {
 }
 
 impl OpenSegment {
-    /// Takes a message in. `None`: it does something else.
+    /// Adds a message; `None` if it does something else.
     fn take(&mut self, session: &Session, message: &Message<'_>) -> Option<()> {
         let is_executed = self.executed.is_some();
         match message {
@@ -424,7 +424,7 @@ impl OpenSegment {
         Some(Arc::clone(&statement.cached))
     }
 
-    /// Returns all of the query or segment once its end was read.
+    /// Returns the complete query or segment once its end was read.
     fn ends(
         self,
         cached: Arc<CachedStatement>,

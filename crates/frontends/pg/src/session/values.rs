@@ -6,21 +6,21 @@ use windrow_core::{Generated, WriteDone};
 
 use crate::pool::{DRAWN, Drawn};
 
-/// Sequences of which the newest value is kept; those used longest ago are forgotten first.
+/// The most sequences of which the last value is kept; those used longest ago are dropped first.
 const MAX_SEQUENCES: usize = 64;
 
-/// Values that a session took from sequences, other than those that only its server connection
-/// knows.
+/// Values that a session took from sequences, except those that only its server connection knows.
 #[derive(Debug, Default)]
 pub(crate) struct Values {
     last: Option<LastValue>,
     by_sequence: SmallVec<[Generated; 1]>,
-    /// Values were taken of which the sequence is not known, or were forgotten.
+    /// True if values were taken from unknown sequences, or were dropped.
     incomplete: bool,
-    /// Values are taken when the spool is applied; and nothing was taken since in another way.
+    /// True if values will be taken when the spool is applied, and none was taken since in another
+    /// way.
     in_spool: bool,
     last_in_spool: bool,
-    /// The session has asked what sequences gave.
+    /// True if the session has asked for values of sequences.
     asked: bool,
 }
 
@@ -28,12 +28,12 @@ pub(crate) struct Values {
 #[derive(Clone, Copy, Debug)]
 struct LastValue {
     value: i64,
-    /// Where it was taken from, if that is known.
+    /// The sequence of the value, if it is known.
     sequence: Option<u32>,
 }
 
 impl Values {
-    /// Takes note of what a joined call took.
+    /// Notes the value that a joined call took.
     pub(crate) fn note(&mut self, done: &WriteDone) {
         let Some(generated) = done
             .extra
@@ -50,34 +50,34 @@ impl Values {
         self.keep(generated.clone());
     }
 
-    /// Takes note that a row in the spool takes a value when it is written.
+    /// Notes that a row in the spool takes a value when it is written.
     pub(crate) fn note_spooled(&mut self) {
         (self.in_spool, self.last_in_spool) = (true, true);
     }
 
-    /// Returns true if what `lastval()` says is not known yet. From now on the session is one that
-    /// asks.
+    /// Returns true if the answer of `lastval()` is not known yet. From now on, the session counts
+    /// as one that asks.
     pub(crate) fn asks_for_lost_last(&mut self) -> bool {
         self.asked = true;
         self.last_in_spool
     }
 
-    /// The same of any question.
+    /// Returns the same for any question.
     pub(crate) fn asks_for_lost(&mut self) -> bool {
         self.asked = true;
         self.in_spool
     }
 
-    /// Returns true if the session has asked for values of sequences: it has to get them.
+    /// Returns true if the session has asked for values of sequences, so that it has to get them.
     pub(crate) fn was_asked(&self) -> bool {
         self.asked
     }
 
-    /// Takes note of what was taken on a server connection. False: the sequence is not known that
-    /// `lastval()` is about.
+    /// Notes the values taken on a server connection. Returns false if the sequence of `lastval()`
+    /// is not known.
     pub(crate) fn note_drawn(&mut self, drawn: &Drawn) -> bool {
         for generated in &drawn.current {
-            // setval() changes what lastval() says of the sequence that was used last.
+            // setval() changes the value of lastval() for the sequence used last.
             if let Some(last) = &mut self.last
                 && last.sequence == Some(generated.sequence)
             {
@@ -95,7 +95,7 @@ impl Values {
         first.is_some()
     }
 
-    /// Takes note that values were taken of which the sequence is not known.
+    /// Notes that values were taken from unknown sequences.
     pub(crate) fn note_unknown(&mut self) {
         self.incomplete = true;
     }
@@ -110,29 +110,29 @@ impl Values {
         self.by_sequence.push(generated);
     }
 
-    /// Returns the last number of a sequence, if it is known.
+    /// Returns the last value of a sequence, if it is known.
     pub(crate) fn current(&self, sequence: u32) -> Option<i64> {
         let mut known = self.by_sequence.iter();
         let known = known.find(|known| known.sequence == sequence);
         known.map(|known| known.value)
     }
 
-    /// Returns the answer of `lastval()`; `None`: no value was taken in this session.
+    /// Returns the answer of `lastval()`; `None` if no value was taken in this session.
     pub(crate) fn last(&self) -> Option<i64> {
         self.last.map(|last| last.value)
     }
 
-    /// The sequence that `lastval()` is about, where it is known.
+    /// Returns the sequence of `lastval()`, if it is known.
     pub(crate) fn last_sequence(&self) -> Option<u32> {
         self.last?.sequence
     }
 
-    /// The sequence that was used last is gone.
+    /// Notes that the sequence used last was dropped.
     pub(crate) fn forget_last(&mut self) {
         self.last = None;
     }
 
-    /// The sequences of which a value is known.
+    /// Returns the sequences of which a value is known.
     pub(crate) fn sequences(&self) -> impl Iterator<Item = u32> {
         self.by_sequence.iter().map(|known| known.sequence)
     }
@@ -147,9 +147,10 @@ impl Values {
         self.incomplete
     }
 
-    /// SQL that stands for `lastval()`, under that name. `looks`: it asks first whether something
-    /// was taken on the server connection meanwhile ([`DRAWN`](crate::pool::DRAWN)), which the
-    /// server says then. It also says that the sequence is gone.
+    /// Returns SQL that replaces `lastval()`, under that name. `looks`: true if it first checks
+    /// whether a value was taken on the server connection meanwhile
+    /// ([`DRAWN`](crate::pool::DRAWN)), which the server then returns. It also reports if the
+    /// sequence was dropped.
     pub(crate) fn sql_of_last(&self, looks: bool) -> Option<String> {
         let LastValue { value, sequence } = self.last?;
         let taken = |of: u32| format!("WHEN {DRAWN}({of}) THEN pg_catalog.");
@@ -160,7 +161,7 @@ impl Values {
         };
         let known = match sequence {
             Some(sequence) => {
-                // setval() there changes what lastval() says.
+                // setval() there changes the value of lastval().
                 let set = format!("{}currval({sequence}) ", taken(sequence));
                 let set = if looks { &*set } else { "" };
                 format!(
@@ -174,8 +175,8 @@ impl Values {
         ))
     }
 
-    /// SQL that stands for `currval(..)` of an argument, under that name. Of sequences that are not
-    /// known here the server says it.
+    /// Returns SQL that replaces `currval(..)` of an argument, under that name. The server answers
+    /// for sequences that are not known here.
     pub(crate) fn sql_of_current(&self, looks: bool, argument: &str) -> String {
         if self.by_sequence.is_empty() {
             return format!("pg_catalog.currval({argument})");
@@ -194,7 +195,7 @@ impl Values {
         sql + &format!("ELSE pg_catalog.currval({argument}) END")
     }
 
-    /// Forgets everything, as DISCARD SEQUENCES does.
+    /// Drops all values, as DISCARD SEQUENCES does.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }

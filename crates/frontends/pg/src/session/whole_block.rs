@@ -1,8 +1,8 @@
-//! Segments that hold all of a transaction block: BEGIN, writes and COMMIT before one Sync.
+//! Segments that contain a whole transaction block: BEGIN, writes and COMMIT before one Sync.
 //!
-//! The writes are one unit, as those of a segment without BEGIN are. `messages` asks here if a
-//! segment is taken in although it begins a block. If the segment does not end the block, its
-//! writes are kept until COMMIT, or it goes to a server connection as a whole.
+//! The writes are one unit, like those of a segment without BEGIN. Called by `messages` for a
+//! segment that begins a block. If the segment does not end the block, its writes are kept until
+//! COMMIT, or all of it is relayed.
 
 use windrow_core::Op;
 use windrow_sql::{BlockEffect, block};
@@ -13,17 +13,16 @@ use super::state::Session;
 use super::unsent_block;
 use crate::codec::message::{Front, Message};
 
-/// Returns true if transaction blocks and texts of several statements may be joined: the spool
-/// takes none, nor are they executed under a key.
+/// Returns true if transaction blocks and texts of several statements may be joined, which neither
+/// the spool nor keys support.
 pub(super) fn may_join(session: &Session) -> bool {
     let own = &session.own;
     let is_alone = own.join && session.unsent_block.is_none();
     is_alone && !own.spool && own.key.is_none() && !keys::has_own(session)
 }
 
-/// Notes that the segment may hold a whole transaction block, if a message is about BEGIN before
-/// everything else. Returns false for any other message, and if the segment is seen to end without
-/// COMMIT.
+/// Notes that the segment may contain a whole transaction block, if its first message is about
+/// BEGIN. Returns false for any other message, and if the segment visibly ends without COMMIT.
 pub(super) fn is_expected(session: &mut Session, (tag, total): (u8, usize)) -> bool {
     let segment = &session.segment;
     let is_first = segment.block.is_none() && segment.calls.is_empty() && !segment.did_local;
@@ -69,8 +68,8 @@ fn may_begin(text: &[u8]) -> bool {
     first.is_some_and(|first| b"bBsS/-".contains(first))
 }
 
-/// Returns true if the last statement that is bound before the Sync is COMMIT. `None`: the Sync is
-/// not there yet.
+/// Returns true if the last statement bound before the Sync is COMMIT; `None` if the Sync has not
+/// arrived.
 fn ends_with_commit(session: &Session) -> Option<bool> {
     let connection = &session.connection;
     let mut at = session.segment.bytes;

@@ -1,7 +1,7 @@
-//! The texts of all sessions: each is read once, and has a number.
+//! The texts of all sessions: each is parsed once, and has a number.
 //!
-//! What is forgotten follows one rule, for a text and for what lanes say of it: it goes where as
-//! much as half of the cache holds was used since it was used last.
+//! A text, with its meaning in all lanes, is dropped once half of the cache's capacity was used
+//! since its own last use.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -19,15 +19,15 @@ const MAX_TEXTS: usize = 16_384;
 const MAX_BYTES: usize = 64 << 20;
 const MAX_TEXT_BYTES: usize = 16 * 1024;
 
-/// Buffers for lifting literals that are kept between queries: as many as threads may want at once,
-/// or nearly.
+/// The most buffers for lifting literals that are kept between queries: about as many as threads
+/// need at once.
 const MAX_LIFTERS: usize = 64;
 
-/// Texts are spread over so many locks.
+/// The number of locks over which texts are distributed.
 const SHARDS: usize = 16;
 
-/// The lane's answer about a statement. The session that has asked goes by it, even if it is not
-/// kept: so a statement that is forgotten or retired at once is not asked for again and again.
+/// The lane's answer about a statement. The session that has asked uses it even if it is not kept,
+/// so that a statement that is dropped or retired at once is not asked for again and again.
 #[derive(Debug)]
 pub(crate) struct Answer {
     lane: u64,
@@ -37,13 +37,13 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Returns the answer, if it is one to this question.
+    /// Returns the answer, if it answers this question.
     pub(super) fn to(&self, lane: &Lane, cached: &Arc<CachedStatement>) -> Option<&Described> {
         let is_to = self.lane == lane.number && self.cached.is_like(cached.described_as());
         is_to.then_some(&self.described)
     }
 
-    /// Why the statement cannot be joined, where it says so.
+    /// Returns the reason why the statement cannot be joined, if that is the answer.
     pub(crate) fn apart(&self) -> Option<&windrow_core::Apart> {
         match &self.described {
             Described::Joined(_) => None,
@@ -60,7 +60,7 @@ pub(crate) struct StatementCache {
     hasher: foldhash::fast::RandomState,
 }
 
-/// Two generations: when the younger one is full, the elder is forgotten.
+/// Two generations: when the younger one is full, the elder is dropped.
 #[derive(Debug, Default)]
 struct Shard {
     young: Generation,
@@ -95,7 +95,7 @@ impl StatementCache {
         result
     }
 
-    /// Returns the entry of a text, if there is one.
+    /// Returns the entry of a text, if it exists.
     pub(super) fn known(
         &self,
         text: &[u8],
@@ -110,7 +110,7 @@ impl StatementCache {
         known.filter(|known| known.is_of(text, types))
     }
 
-    /// Keeps a text that was read, in place of its entry.
+    /// Keeps a text that was parsed, in place of its entry.
     pub(super) fn keep(&self, mut cached: CachedStatement, utf8: bool) -> Arc<CachedStatement> {
         if cached.text.len() > MAX_TEXT_BYTES || cached.may_freeze {
             return Arc::new(cached);
@@ -122,7 +122,7 @@ impl StatementCache {
         cached
     }
 
-    /// Has a text that is kept found by other types as well, which mean the same.
+    /// Adds another key for a kept text: other types with the same meaning.
     pub(super) fn find_also(
         &self,
         cached: &Arc<CachedStatement>,
@@ -135,7 +135,7 @@ impl StatementCache {
         }
     }
 
-    /// Returns the statement of a text, and true if it was there.
+    /// Returns the statement of a text, and true if it existed.
     pub(super) fn find(
         &self,
         text: &[u8],
@@ -150,7 +150,7 @@ impl StatementCache {
         if let Some(known) = self.shard(hash).find(hash).filter(is_it) {
             return (known, true);
         }
-        // Read without the lock: a long text takes some time.
+        // Parsed without the lock, because a long text takes some time.
         let mut cached = CachedStatement::new(text, types.clone(), utf8);
         if cached.may_freeze {
             return (Arc::new(cached), false);
@@ -158,7 +158,7 @@ impl StatementCache {
         cached.hash = Some(hash);
         let cached = Arc::new(cached);
         let mut shard = self.shard(hash);
-        // Another session may have been faster; one text has one number.
+        // Another session may have been faster; a text has only one number.
         if let Some(known) = shard.find(hash).filter(is_it) {
             return (known, true);
         }
@@ -264,7 +264,7 @@ impl Shard {
         self.young.insert(hash, cached);
     }
 
-    /// Makes room for more bytes: a full generation becomes the elder one.
+    /// Makes space for more bytes: a full generation becomes the elder one.
     fn grow(&mut self, bytes: usize) {
         if self.young.len() >= MAX_TEXTS / SHARDS / 2 || self.bytes + bytes > MAX_BYTES / SHARDS / 2
         {
@@ -276,7 +276,7 @@ impl Shard {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A task that panicked while it held the lock left whole maps.
+    // A panic leaves the maps consistent.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -1,4 +1,4 @@
-//! The text of a statement, with all that is known of it.
+//! The text of a statement, and everything known about it.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,30 +14,30 @@ use windrow_sql::{
 use super::long_text;
 use crate::lanes::Lane;
 
-/// The time for which it is believed that a statement cannot be joined.
+/// The time for which the answer that a statement cannot be joined counts.
 const APART: Duration = Duration::from_secs(10);
 
-/// Bytes that lanes' answers about one text count as at most, however many they are: they would
-/// crowd all other texts out.
+/// The most bytes that lanes' answers about one text count as, however many there are: otherwise
+/// they would displace all other texts.
 const MAX_COUNTED_BYTES: usize = 64 * 1024;
 
-/// The text of a statement as it is prepared: what it says, and what it means in each lane.
+/// The text of a statement as prepared: its content, and its meaning in each lane.
 #[derive(Debug)]
 pub(crate) struct CachedStatement {
     /// A number that no other text of this process has.
     pub(crate) number: u64,
-    /// Where the cache keeps it; `None` where it does not.
+    /// The key in the cache; `None` if it is not there.
     pub(super) hash: Option<u64>,
     /// The text, as the client sent it.
     pub(crate) text: Arc<[u8]>,
-    /// The types that the client named; 0: the server decides.
+    /// The types that the client named; 0 if the server decides.
     pub(crate) types: Box<[u32]>,
     /// The result of reading the text.
     pub(crate) reading: Reading,
     /// Literals that were lifted out of the text.
     pub(super) lifted: Option<Box<LiftedText>>,
-    /// True if it means something else each time that it is read: a time such as `'now'`. What one
-    /// client prepared is never another one's.
+    /// True if the text has another meaning each time that it is parsed, as with a time such as
+    /// `'now'`. Then the statement that one client has prepared is never used for another.
     pub(crate) may_freeze: bool,
     /// The names in the text, once they were asked for.
     names: OnceLock<Option<Arc<Names>>>,
@@ -57,7 +57,7 @@ pub(crate) struct LiftedText {
     pub(super) template: Arc<CachedStatement>,
     /// The number of the client's own parameters. The parameters of the literals come after them.
     pub(super) own: usize,
-    /// The literals, as a Bind message holds values.
+    /// The literals, in the form of a Bind message's values.
     pub(super) literals: Arguments,
     /// The number of the literals.
     pub(super) count: usize,
@@ -68,8 +68,8 @@ pub(crate) struct LiftedText {
 struct InLane {
     lane: Weak<Lane>,
     described: Described,
-    /// Since when the types of one that is joined are known to be those of the moment; when one
-    /// that is not joined was described.
+    /// For a joined statement, the last time at which its types were known to be current; for
+    /// others, the time of the description.
     since: Instant,
 }
 
@@ -116,8 +116,8 @@ impl CachedStatement {
         }
     }
 
-    /// Returns true for this text with these types of parameters. No types mean the same as a 0
-    /// for each parameter: the cache finds the entry by both.
+    /// Returns true for this text with these types of parameters. No types mean the same as a 0 for
+    /// each parameter, and the cache finds the entry by both.
     pub(super) fn is_of(&self, text: &[u8], mut types: impl ExactSizeIterator<Item = u32>) -> bool {
         *self.text == *text
             && match self.types.is_empty() {
@@ -126,7 +126,7 @@ impl CachedStatement {
             }
     }
 
-    /// The same text, not to be joined.
+    /// Returns the same text, not to be joined.
     pub(super) fn apart(&self, reason: &'static str) -> Self {
         Self {
             number: self.number,
@@ -146,14 +146,14 @@ impl CachedStatement {
         }
     }
 
-    /// Returns true if both are of the same text with the same types.
+    /// Returns true if both have the same text and types.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         let alike = self.text == other.text && self.types == other.types;
         self.number == other.number || alike && !self.may_freeze
     }
 
-    /// About how much memory it takes, in bytes: what was read from a text is some times as large
-    /// as the text.
+    /// Returns roughly the memory that it takes, in bytes: the parsed form is several times as
+    /// large as the text.
     pub(super) fn bytes(&self) -> usize {
         let lanes = self.lanes();
         let in_lanes = lanes.values().map(|known| bytes(&known.described));
@@ -175,7 +175,7 @@ impl CachedStatement {
         holds.then(|| described.clone())
     }
 
-    /// Notes what it means in a lane. Gives the bytes that this takes.
+    /// Notes its meaning in a lane. Returns the bytes that this takes.
     pub(super) fn note(&self, lane: &Arc<Lane>, described: &Described, since: Instant) -> usize {
         let known = InLane {
             lane: Arc::downgrade(lane),
@@ -188,7 +188,7 @@ impl CachedStatement {
         bytes(described)
     }
 
-    /// Returns true if a statement is what it means in a lane, by an answer since `asked`.
+    /// Returns true if a statement is its meaning in a lane, by an answer since `asked`.
     pub(super) fn holds_since(
         &self,
         lane: &Lane,
@@ -200,7 +200,7 @@ impl CachedStatement {
         known.is_some_and(|known| known.is(statement) && known.since >= asked)
     }
 
-    /// Notes that a statement still is what it means in a lane, by an answer of this moment.
+    /// Notes that a statement is still its meaning in a lane, by an answer of this moment.
     pub(super) fn renew(&self, lane: &Lane, statement: &Arc<Statement>, since: Instant) {
         let mut lanes = self.lanes();
         let known = lanes.get_mut(&lane.number);
@@ -210,7 +210,7 @@ impl CachedStatement {
     }
 
     fn lanes(&self) -> MutexGuard<'_, HashMap<u64, InLane, foldhash::fast::FixedState>> {
-        // Each change is one insertion or removal: whole at any moment.
+        // Each change is a single insertion or removal, so a panic leaves the map consistent.
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -231,7 +231,7 @@ impl CachedStatement {
         names.as_ref()
     }
 
-    /// The statements of the text one by one; `None` if it cannot be cut without doubt.
+    /// Returns the statements of the text one by one; `None` if it cannot be split with certainty.
     pub(crate) fn steps(&self) -> Option<&[Step]> {
         let steps = self.steps.get_or_init(|| {
             let text = std::str::from_utf8(&self.text).ok()?;
@@ -250,7 +250,7 @@ impl CachedStatement {
         block.as_deref()
     }
 
-    /// The prepared statements that the text names, in order.
+    /// Returns the prepared statements that the text names, in order.
     fn statement_names(&self) -> impl Iterator<Item = &StatementName> {
         let apart = self.parsed().is_none();
         let steps = apart.then(|| self.steps()).flatten().unwrap_or_default();
@@ -289,8 +289,8 @@ impl CachedStatement {
         first.is_some_and(|step| matches!(step.commits, Commits::Undoes | Commits::UndoesPart))
     }
 
-    /// Returns true if the text does nothing but end transactions: with a key as well, a client can
-    /// leave one that it has begun without.
+    /// Returns true if the text only ends transactions: even with a key set, a client can end one
+    /// that it has begun without.
     pub(crate) fn only_ends(&self) -> bool {
         let names = self.names();
         names.is_some_and(|names| !names.verbs.is_empty() && names.all_are(&[Property::Ends]))
@@ -303,16 +303,16 @@ impl CachedStatement {
         steps.is_none_or(|steps| steps.iter().any(is_part))
     }
 
-    /// The prepared statement that the text removes, if it does nothing else.
+    /// Returns the prepared statement that the text removes, if it does nothing else.
     pub(crate) fn deallocates(&self) -> Option<&str> {
         let named = self.statement_names().next()?;
         let alone = self.steps().is_some_and(|steps| steps.len() == 1);
-        // The server gives notice of a name that it cuts.
+        // The server sends a notice about a name that it truncates.
         let is_plain = named.usage == NameUsage::Deallocates && named.whole.is_none();
         (alone && is_plain).then_some(&named.name)
     }
 
-    /// The parsed statement, where the text says that it may be joined.
+    /// Returns the parsed statement, if the text may be joined.
     pub(crate) fn parsed(&self) -> Option<&Arc<ParsedStatement>> {
         match &self.reading {
             Reading::Join(parsed) => Some(parsed),
@@ -328,13 +328,13 @@ impl CachedStatement {
         }
     }
 
-    /// Returns true if the server may have to find out the type of a parameter.
+    /// Returns true if the server may have to infer the type of a parameter.
     pub(crate) fn may_infer(&self) -> bool {
         self.text.contains(&b'$') && (self.types.is_empty() || self.types.contains(&0))
     }
 
-    /// Returns true for a write that asks what was taken from a sequence: only the session itself
-    /// knows that.
+    /// Returns true for a write that asks for a value taken from a sequence, which only the session
+    /// itself knows.
     pub(crate) fn asks(&self) -> bool {
         let functions = self.parsed().map(|parsed| &*parsed.functions);
         let mut functions = functions.unwrap_or_default().iter();
@@ -347,7 +347,7 @@ impl LiftedText {
         self.template.reading.clone()
     }
 
-    /// Returns about the memory that the literals take, in bytes.
+    /// Returns roughly the memory of the literals, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.literals.as_bytes().len()
     }
@@ -433,7 +433,7 @@ fn next_number() -> u64 {
 }
 
 fn read(text: &[u8], types: &[u32], utf8: bool) -> Reading {
-    // In other encodings a quote may be a part of a longer character.
+    // In other encodings a quote may be part of a longer character.
     match std::str::from_utf8(text) {
         Ok(text) if utf8 || text.is_ascii() => windrow_sql::read(text, types),
         _ => Reading::Apart(Apart {
@@ -443,7 +443,7 @@ fn read(text: &[u8], types: &[u32], utf8: bool) -> Reading {
     }
 }
 
-/// About how much memory it takes what was described, in bytes.
+/// Returns roughly the memory of a description, in bytes.
 fn bytes(described: &Described) -> usize {
     match described {
         Described::Joined(statement) => {

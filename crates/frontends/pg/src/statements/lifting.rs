@@ -1,4 +1,4 @@
-//! Lifts literals out of texts, so that texts which differ in them alone are one statement.
+//! Lifts literals out of texts, so that texts that only differ in them are one statement.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(crate) const NOT_LIFTED: &str = "literals that are not lifted";
 pub(crate) struct SimpleQuery {
     /// The entry of its text, or of its template.
     pub(crate) cached: Arc<CachedStatement>,
-    /// The literals, as a Bind message holds values, if they were lifted.
+    /// The literals, in the form of a Bind message's values, if they were lifted.
     pub(crate) values: Option<Box<[u8]>>,
 }
 
@@ -28,13 +28,13 @@ pub(crate) struct PreparedText<'a> {
     pub(crate) standard_strings: bool,
     /// True if its session speaks UTF-8.
     pub(crate) utf8: bool,
-    /// True if it is prepared under a name, and likely to come again.
+    /// True if it is prepared under a name, so that it is likely to come again.
     pub(crate) is_named: bool,
 }
 
 impl StatementCache {
-    /// Reads a simple query. Lifts literals out of it if possible. `is_eager`: one in which
-    /// literals are left is taken for one that comes again.
+    /// Parses a simple query, and lifts literals out of it if possible. `is_eager`: true if a query
+    /// in which literals remain counts as one that comes again.
     pub(crate) fn simple(
         &self,
         text: &[u8],
@@ -52,8 +52,8 @@ impl StatementCache {
             Some(lifted) => {
                 let types = lifted.types.iter().copied();
                 let (cached, was_there) = self.find(lifted.template.as_bytes(), types, utf8);
-                // With literals left in it, it may never come again: to have it described would be
-                // for nothing.
+                // With literals remaining in it, it may never come again, and describing it would
+                // be useless.
                 match lifted.leftover && !was_there && !is_eager {
                     true => SimpleQuery {
                         cached: Arc::new(cached.apart(NOT_LIFTED)),
@@ -69,7 +69,7 @@ impl StatementCache {
         })
     }
 
-    /// Reads a text whose literals stay in it. Such a text is not joined: each would be a
+    /// Parses a text whose literals stay in it. Such a text is not joined, because each would be a
     /// statement of its own.
     fn unlifted(&self, text: &[u8], utf8: bool) -> Arc<CachedStatement> {
         let (cached, _) = self.find(text, std::iter::empty(), utf8);
@@ -79,7 +79,7 @@ impl StatementCache {
         }
     }
 
-    /// Reads a text that a client prepares with these types of parameters. A text with lifted
+    /// Parses a text that a client prepares with these types of parameters. A text with lifted
     /// literals is kept only if it has a name.
     pub(crate) fn prepared(
         &self,
@@ -127,7 +127,7 @@ impl StatementCache {
                 count: lifted.count(),
             };
             let cached = CachedStatement::lifted(text, types.clone(), own);
-            // What a backslash says depends on a setting that the cache does not know.
+            // The meaning of a backslash depends on a setting that the cache does not know.
             let is_kept = is_named && memchr::memchr(b'\\', text).is_none();
             Some(match is_kept {
                 true => self.keep(cached, utf8),
@@ -136,7 +136,7 @@ impl StatementCache {
         })
     }
 
-    /// Returns the template of a text, if it may be joined. A template with literals left in it is
+    /// Returns the template of a text, if it may be joined. A template in which literals remain is
     /// joined from its first use on, so that replicas get the write.
     fn template(
         &self,
@@ -152,7 +152,8 @@ impl StatementCache {
         Some(template)
     }
 
-    /// Reads a text that a client prepares with its literals in it, because they may not be values.
+    /// Parses a text that a client prepares with its literals in it, because they may not be
+    /// values.
     pub(crate) fn whole(
         &self,
         text: &[u8],
@@ -168,8 +169,8 @@ impl StatementCache {
 
 /// Returns the text if literals may be lifted out of it.
 fn liftable(text: &[u8], standard_strings: bool, utf8: bool) -> Option<&str> {
-    // Each backslash in a text that is not standard earns its client a warning (22P06), which only
-    // the server words.
+    // Each backslash in a non-standard literal causes a warning (22P06), which only the server can
+    // word.
     let is_plain = standard_strings || memchr::memchr(b'\\', text).is_none();
     let is_known = utf8 || text.is_ascii();
     std::str::from_utf8(text)
@@ -177,8 +178,8 @@ fn liftable(text: &[u8], standard_strings: bool, utf8: bool) -> Option<&str> {
         .filter(|_| is_plain && is_known)
 }
 
-/// Returns true if a client names a 0 for each parameter of a text, and for nothing else: the same
-/// as if it named no types.
+/// Returns true if a client names exactly a 0 for each parameter of a text, which is the same as
+/// naming no types.
 fn names_no_type(
     prepared: PreparedText<'_>,
     mut types: impl ExactSizeIterator<Item = u32>,

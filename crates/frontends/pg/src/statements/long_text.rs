@@ -1,4 +1,4 @@
-//! Reads long texts without keeping the other clients of the thread waiting.
+//! Reads long texts without blocking the other clients of the thread.
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::block_in_place;
@@ -6,8 +6,8 @@ use tokio::task::block_in_place;
 /// The longest text that is read while the other tasks of its thread wait, in bytes.
 const MAX_SHORT: usize = 16 * 1024;
 
-/// Runs what reads a text. If the text is long, another thread goes on with the tasks of this one
-/// meanwhile.
+/// Runs a function that reads a text. If the text is long, another thread takes over the tasks of
+/// this one meanwhile.
 pub(super) fn read<T>(text: &[u8], reads: impl FnOnce() -> T) -> T {
     let has_stand_in = || {
         let runtime = Handle::try_current();

@@ -13,14 +13,13 @@ use crate::lanes::Lane;
 /// A name given by a client.
 pub(crate) type ClientName = SmallVec<[u8; 16]>;
 
-/// The longest name that the server tells from others, in bytes.
+/// The longest name that the server distinguishes, in bytes.
 const MAX_NAME: usize = 63;
 
 /// The most named statements of one session.
 const MAX_STATEMENTS: usize = 10_000;
 
-/// The part of a client's name that the server tells from others: of a longer name the first 63
-/// bytes.
+/// Returns the part of a client's name that the server distinguishes: the first 63 bytes.
 pub(crate) fn name_key(name: &[u8]) -> &[u8] {
     name.get(..MAX_NAME).unwrap_or(name)
 }
@@ -36,20 +35,20 @@ pub(crate) struct PreparedStatement {
     in_lane: Option<(u64, Arc<Statement>)>,
 }
 
-/// Why a statement cannot be joined.
+/// The reason why a statement cannot be joined.
 pub(crate) enum NotJoined {
-    /// The lane has to be asked what this means.
+    /// The lane must be asked for the meaning of this.
     Unknown(Arc<CachedStatement>),
-    /// The statement is not to be joined, for this reason.
+    /// The statement is not joined, for this reason.
     Apart(&'static str),
-    /// The statement's types are others by now than were reported to its client.
+    /// The statement's types have changed since they were reported to its client.
     Changed,
     /// The literals of its text may not be values of parameters.
     Whole,
 }
 
 impl PreparedStatement {
-    /// A statement of which nothing but its text is known.
+    /// Returns a statement of which only the text is known.
     pub(crate) fn new(cached: Arc<CachedStatement>) -> Self {
         Self {
             cached,
@@ -58,11 +57,11 @@ impl PreparedStatement {
         }
     }
 
-    /// Returns the same text with the types that were reported for its parameters: it is prepared
-    /// as that wherever it is prepared again.
+    /// Returns the same text with the types that were reported for its parameters, with which it is
+    /// prepared again elsewhere.
     pub(crate) fn exact(&self, cache: &StatementCache, utf8: bool) -> Arc<CachedStatement> {
         match self.fixed.get() {
-            // Another reading of its text might mean another moment.
+            // Parsing its text again might give another time.
             Some(fixed) if fixed.parameters != self.cached.types && !self.cached.may_freeze => {
                 let types = fixed.parameters.iter().copied();
                 cache.get(&self.cached.text, types, utf8)
@@ -71,7 +70,7 @@ impl PreparedStatement {
         }
     }
 
-    /// Fixes its types: what it means in its lane is what its client relies on from now on.
+    /// Fixes its types: from now on the client relies on its current meaning in its lane.
     pub(crate) fn fix(&self) {
         if let Some(statement) = self.statement() {
             self.fixed
@@ -84,12 +83,12 @@ impl PreparedStatement {
         self.in_lane.as_ref().map(|(_, statement)| statement)
     }
 
-    /// Notes what it means in a lane, so that it is not looked up again.
+    /// Notes its meaning in a lane, so that it is not looked up again.
     pub(crate) fn note(&mut self, lane: &Lane, statement: &Arc<Statement>) {
         self.in_lane = Some((lane.number, Arc::clone(statement)));
     }
 
-    /// Returns the meaning in a lane, as was noted.
+    /// Returns the noted meaning in a lane.
     pub(crate) fn noted(&self, lane: &Lane) -> Option<&Arc<Statement>> {
         let (in_lane, statement) = self.in_lane.as_ref()?;
         (*in_lane == lane.number && !statement.is_retired()).then_some(statement)
@@ -118,7 +117,7 @@ impl PreparedStatement {
         if fits(&statement) {
             return Ok(statement);
         }
-        // Sessions that parse it now get other types. Here it stays what it was.
+        // Sessions that parse it now get other types. Here it keeps its own.
         let exact = self.exact(cache, utf8);
         if exact.number == self.cached.number || self.cached.is_lifted() {
             return Err(NotJoined::Changed);
@@ -144,7 +143,7 @@ pub(crate) fn in_lane(
     match answer.cloned().or_else(|| described.in_lane(lane)) {
         Some(Described::Joined(statement)) if cached.may_be(&statement) => Ok(statement),
         Some(Described::Joined(_)) => Err(NotJoined::Whole),
-        // A function may take a literal without a type, and no parameter without one.
+        // A function may accept a literal without a type, but not a parameter without one.
         Some(Described::Apart(apart)) if cached.is_lifted() && apart.phrase == REFUSED => {
             Err(NotJoined::Whole)
         }
@@ -153,8 +152,8 @@ pub(crate) fn in_lane(
     }
 }
 
-/// The types of a client's statement: what the server made of it when it was parsed. Until that is
-/// known, nothing.
+/// The types of a client's statement, as the server reported them when it was parsed; empty until
+/// they are known.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FixedTypes(Arc<OnceLock<Arc<Signature>>>);
 
@@ -168,12 +167,12 @@ impl FixedTypes {
         self.0.get_or_init(|| Arc::clone(signature));
     }
 
-    /// Returns true if they are those of one statement.
+    /// Returns true if both belong to the same statement.
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Returns true if they are the same, or would be read as the same.
+    /// Returns true if both are equal, or clients would read them in the same way.
     pub(crate) fn fits(&self, other: &Self) -> bool {
         let alike = || Some(self.get()?.fits(other.get()?));
         self.is(other) || alike().unwrap_or_default()
@@ -185,12 +184,12 @@ impl FixedTypes {
 pub(crate) struct PreparedStatements {
     named: HashMap<Box<[u8]>, PreparedStatement, foldhash::fast::RandomState>,
     unnamed: Option<PreparedStatement>,
-    /// Number of times the unnamed statement was defined or removed.
+    /// The number of times that the unnamed statement was defined or removed.
     changes: u64,
 }
 
 impl PreparedStatements {
-    /// The statement of a name; the empty name is the unnamed one.
+    /// Returns the statement of a name; the empty name is the unnamed one.
     #[inline]
     pub(crate) fn get(&self, name: &[u8]) -> Option<&PreparedStatement> {
         if name.is_empty() {
@@ -200,7 +199,7 @@ impl PreparedStatements {
         }
     }
 
-    /// The same, to be changed.
+    /// Returns the statement of a name mutably.
     pub(crate) fn get_mut(&mut self, name: &[u8]) -> Option<&mut PreparedStatement> {
         if name.is_empty() {
             self.unnamed.as_mut()
@@ -209,7 +208,7 @@ impl PreparedStatements {
         }
     }
 
-    /// Defines or removes a statement. Gives what was there.
+    /// Defines or removes a statement. Returns the earlier one.
     pub(crate) fn set(
         &mut self,
         name: &[u8],
@@ -225,23 +224,23 @@ impl PreparedStatements {
         }
     }
 
-    /// A number that is another one once the unnamed statement was defined or removed again.
+    /// Returns a number that changes whenever the unnamed statement is defined or removed.
     pub(crate) fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// Returns true if one more would be too many.
+    /// Returns true if there is no capacity for another statement.
     pub(crate) fn is_full(&self) -> bool {
         self.named.len() >= MAX_STATEMENTS
     }
 
-    /// Forgets all that have names.
+    /// Removes all named statements.
     pub(crate) fn clear_named(&mut self) {
         self.named = HashMap::default();
     }
 }
 
-/// The error of a client that prepares too many statements.
+/// Returns the error of a client that prepares too many statements.
 pub(crate) fn too_many() -> Fault {
     let text = format!("a session can have {MAX_STATEMENTS} prepared statements at most");
     Fault::too_large(text).with_hint(Some(

@@ -19,11 +19,11 @@ use crate::session::client_connection::HIGH;
 use crate::session::local::{self, aborted, cannot_tell, in_the_spool, is_windrow_setting};
 use crate::statements::CachedStatement;
 
-/// The longest message that is looked at as a whole, in bytes. A longer one passes unseen.
+/// The longest message that is examined as a whole, in bytes. A longer one is passed on unexamined.
 const MAX_SEEN_BYTES: usize = 64 * 1024;
 
 impl Relay<'_> {
-    /// Passes on the messages that the server has sent, as far as the client takes them.
+    /// Passes on the server's messages, as far as the client reads them.
     pub(super) fn deliver(&mut self) {
         while self.ends.session.connection.out.len() < HIGH {
             if self.to_client == 0 {
@@ -45,7 +45,7 @@ impl Relay<'_> {
         }
     }
 
-    /// Gives the answers of Windrow's own that are next.
+    /// Writes Windrow's own answers that are next.
     fn say_local(&mut self) {
         let is_local = |what: &What| matches!(what, What::LocalAnswer(..));
         while let Some(local) = self.ends.queue.pop_if(is_local) {
@@ -68,7 +68,7 @@ impl Relay<'_> {
         }
     }
 
-    /// Looks at the next message. Returns false if too little of it is there.
+    /// Examines the next message. Returns false if too little of it has arrived.
     fn begin(&mut self) -> bool {
         let received = self.ends.loan.wire.received();
         let Some((&[tag, a, b, c, d], behind)) = received.split_first_chunk::<5>() else {
@@ -118,7 +118,7 @@ impl Relay<'_> {
         self.muted |= is_answered && !self.ends.queue.has_passed_fatal();
     }
 
-    /// Notes the values that sequences gave: the connection does not know them any more.
+    /// Notes the values taken from sequences: the connection does not know them any more.
     fn note_values(&mut self, reply: QuestionReply) {
         if let QuestionReply::Whole(drawn) = reply {
             let values = &mut self.ends.session.values;
@@ -178,7 +178,7 @@ impl Relay<'_> {
                 .deferred
                 .was_wrong(&mut self.ends, cached, &cached.text);
         }
-        // One that is too long to be looked at stays unknown.
+        // A description that is too long to be examined stays unknown.
         let is_known = !parameters.is_empty() && (tag == b'n' || !body.is_empty());
         if let (What::Types(fixed), true) = (expect.what, is_known) {
             fixed.set(&Arc::new(Signature {
@@ -275,7 +275,7 @@ impl Relay<'_> {
 
     fn failed(&mut self, body: &[u8]) {
         if ends_connection(body) {
-            // The client gets the error as it is, and no answer to anything else.
+            // The client gets the error unchanged, and no other answer.
             self.ends.queue.note_fatal();
             self.deferred.say_error(self.ends.session);
             return;
@@ -344,13 +344,13 @@ impl Relay<'_> {
         }
     }
 
-    /// Returns the error in place of the server's that no value was taken from a sequence, if one
-    /// may have been taken elsewhere.
+    /// Returns the error that replaces the server's if it says that no value was taken from a
+    /// sequence, but one may have been taken elsewhere.
     fn unknown_sequence(&mut self, body: &[u8]) -> Option<Box<Fault>> {
-        // The place in the server's source is the same in all languages.
+        // The position in the server's source is the same in all languages.
         let said_by = |routine: &[u8]| memchr::memmem::find(body, routine).is_some();
         let denied = said_by(b"Rcurrval_oid\0") || said_by(b"Rlastval\0");
-        // A question in a statement that is executed by its name stands there as it is.
+        // A question in a statement that is executed by its name was not replaced.
         let front = self.ends.queue.front();
         let is_named = front.is_some_and(|front| match &front.what {
             What::Query(cached, _) => cached.executes().next().is_some(),
@@ -376,7 +376,7 @@ impl Relay<'_> {
         self.muted |= ended.as_ref().is_some_and(|ended| ended.muted);
         self.ends.queue.unconfirmed.confirmed();
         if ended.is_none_or(|expect| expect.early.is_none() && !expect.muted) {
-            // A statement that was answered early has failed, and nothing else was asked since.
+            // A statement that was answered early has failed, and no other message was sent since.
             self.deferred.say_error(self.ends.session);
         }
         let mut status = body.first().copied().unwrap_or(b'I');
@@ -402,7 +402,7 @@ impl Relay<'_> {
         self.ends.status = status;
     }
 
-    /// Puts the number that the sending session was given in place of the server process's.
+    /// Replaces the server process's number by that of the sending session.
     fn notification(&mut self, body: &[u8]) {
         let Some((process, rest)) = body.split_first_chunk::<4>() else {
             return;
@@ -439,8 +439,8 @@ impl Relay<'_> {
     }
 }
 
-/// Returns true for an error that the server reports in a failed transaction too: a message does
-/// not fit its statement, or a name is taken.
+/// Returns true for an error that the server also reports in a failed transaction: a message does
+/// not match its statement, or a name is taken.
 fn is_said_anyway(fault: &Fault) -> bool {
     matches!(&*fault.code, "08P01" | "42P05")
 }
@@ -451,7 +451,7 @@ fn ends_connection(error: &[u8]) -> bool {
     fields.any(|field| matches!(field, b"VFATAL" | b"VPANIC"))
 }
 
-/// Returns true for messages whose bodies matter.
+/// Returns true for messages whose bodies must be examined.
 fn is_looked_at(tag: u8) -> bool {
     matches!(tag, b'A' | b'C' | b'E' | b'S' | b'Z')
 }

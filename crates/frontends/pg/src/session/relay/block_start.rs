@@ -1,8 +1,7 @@
-//! The beginning, on the server connection, of a transaction block that its client has begun
-//! already: BEGIN, and the writes that were kept, are sent before the next statement of the block,
-//! in the same round trip.
+//! Begins a transaction block on the server connection that its client has begun already: sends
+//! BEGIN and the kept writes before the next statement of the block, in the same round trip.
 //!
-//! The extended protocol carries it, without a Sync. If it fails, the server passes over what
+//! They are sent by the extended protocol, without a Sync. If they fail, the server skips what
 //! follows, so that no statement of the block is ever executed outside of it. The client gets the
 //! error as that of its statement, in a transaction that has failed. Nothing after the first query
 //! or segment is sent before the server has begun the block.
@@ -22,11 +21,11 @@ use crate::session::kept::{KeptStep, LateText, is_of_values, statement_of};
 use crate::session::state::UnsentBlock;
 use crate::session::unsent_block::prepared;
 
-/// Any name but the empty one: statements of a block's beginning are prepared under names of the
+/// A non-empty name, because statements of a block's beginning are prepared under names of the
 /// process.
 const NAMED: &[u8] = b"windrow";
 
-/// A text that leaves a failed transaction.
+/// A text after which the transaction has failed.
 const FAILS: &[u8] = b"BEGIN; SELECT 1 OPERATOR(pg_catalog./) 0";
 
 /// A statement after which the server refuses to set a transaction's modes.
@@ -37,29 +36,29 @@ const HAS_BEGUN: &[u8] = b"SELECT WHERE false";
 pub(super) struct BlockStart {
     /// True if the server has refused to begin the block, until it has ended the segment.
     has_failed: bool,
-    /// The body of its error, while the client waits for no answer and so has not got the error.
+    /// The body of its error, until the client waits for an answer.
     error: Option<Bytes>,
-    /// True if writes were sent that their client has the answers to.
+    /// True if writes were sent that were answered before.
     has_kept: bool,
-    /// The client's own statements of what was sent, true if their errors may come late; `None`
-    /// for a statement that is no write.
+    /// The client's own statements of what was sent, with true if their errors may be reported
+    /// late; `None` for a statement that is not a write.
     texts: Vec<Option<(LateText, bool)>>,
     /// True if such an error is kept until the client waits for an answer.
     keeps_late: bool,
 }
 
-/// The part of an error by which the server has refused to begin a block that the client gets.
+/// The part of an error about beginning a block that the client gets.
 pub(super) enum Refusal {
     /// The server's own message.
     Passes,
     /// Nothing more now.
     Answered,
-    /// This body of an ErrorResponse, with the answer to its next statement.
+    /// The body of an ErrorResponse, with the answer to its next statement.
     Late(Bytes),
 }
 
 impl BlockStart {
-    /// Sends what opens a block. `is_apart`: its answer has to come before the next message is
+    /// Sends the beginning of a block. `is_apart`: its answer must come before the next message is
     /// sent. Returns false if the next message waits.
     pub(super) fn send(
         &mut self,
@@ -120,12 +119,12 @@ impl BlockStart {
         !is_apart
     }
 
-    /// Returns true from the server's refusal to begin a block to the end of the segment.
+    /// Returns true from the server's refusal to begin a block until the end of the segment.
     pub(super) fn has_failed(&self) -> bool {
         self.has_failed
     }
 
-    /// Notes that the server has refused to begin the block: it passes over what follows.
+    /// Handles the server's refusal to begin the block: it skips what follows.
     pub(super) fn failed(&mut self, ends: &mut Ends<'_>, body: &[u8]) -> Refusal {
         self.has_failed = true;
         let texts = std::mem::take(&mut self.texts);
@@ -152,8 +151,8 @@ impl BlockStart {
         Refusal::Answered
     }
 
-    /// Gives the client an error that was kept, before the message at the front of the inbox is
-    /// dealt with. Returns true if that was a query, and the error is the answer to it.
+    /// Sends an error that was kept to the client, before the message at the front of the inbox is
+    /// handled. Returns true if that is a query, which the error answers.
     pub(super) fn refuses(
         &mut self,
         ends: &mut Ends<'_>,
@@ -172,14 +171,14 @@ impl BlockStart {
         false
     }
 
-    /// Lets the server end a segment of which it has passed over the simple query.
+    /// Lets the server end a segment whose simple query it has skipped.
     pub(super) fn end_query(ends: &mut Ends<'_>) {
         ends.queue.skipping = false;
         sync(ends, false);
     }
 
-    /// Notes the end of a cycle. Makes the transaction of a block that the server has refused to
-    /// begin one that has failed. Returns false if there is none.
+    /// Handles the end of a cycle. If the server has refused to begin a block, puts it into a
+    /// failed transaction. Returns false if there is no such block.
     pub(super) fn settle(&mut self, ends: &mut Ends<'_>, status: u8) -> bool {
         // If a later statement of the beginning was refused, the transaction has failed already.
         let is_missing = std::mem::take(&mut self.has_failed) && status == b'I';
@@ -189,8 +188,8 @@ impl BlockStart {
         is_missing
     }
 
-    /// Takes a message that answers such a text. Returns `None` if it answers something else, and
-    /// false if the text did not do what it should.
+    /// Handles an answer to such a text. Returns `None` if it answers another message, and false if
+    /// the text did not have its effect.
     pub(super) fn is_about_failing(ends: &mut Ends<'_>, tag: u8, body: &[u8]) -> Option<bool> {
         let front = ends.queue.front()?;
         if !matches!(front.what, What::FailsBlock) || matches!(tag, b'A' | b'N' | b'S') {
@@ -218,8 +217,8 @@ fn texts(block: &UnsentBlock) -> Vec<Option<(LateText, bool)>> {
     opening.chain(steps).collect()
 }
 
-/// Sends Bind and Execute of a statement whose answer its client has. `rest`: what stands in Bind
-/// behind the names.
+/// Sends Bind and Execute of a statement that was answered already. `rest`: the bytes of Bind after
+/// the names.
 fn execute(ends: &mut Ends<'_>, name: &[u8], rest: &[u8]) {
     rewrite::bind(ends.out(), b"", name, rest);
     ends.queue.push(What::Bind(None), true);
@@ -227,7 +226,7 @@ fn execute(ends: &mut Ends<'_>, name: &[u8], rest: &[u8]) {
     ends.queue.push(What::Opens, true);
 }
 
-/// Sends a write that was kept.
+/// Sends a kept write.
 fn send_write(ends: &mut Ends<'_>, here: &mut StatementsHere, call: &SqlCall) {
     ends.count_in_block();
     ends.session.shared.metrics.relayed_writes.inc();
@@ -249,13 +248,13 @@ fn send_write(ends: &mut Ends<'_>, here: &mut StatementsHere, call: &SqlCall) {
     execute(ends, name.as_bytes(), &rest);
 }
 
-/// Classes of errors that would befall the same writes as well if they were executed as they came:
-/// conflicts, timeouts, cancel requests, a server without memory or about to stop.
+/// Classes of errors that the same writes could also have met when executed one by one: conflicts,
+/// timeouts, cancel requests, a server without memory or about to stop.
 const PASSING_CLASSES: [&[u8]; 6] = [b"25", b"40", b"53", b"55", b"57", b"58"];
 
 /// Returns the body of the error of a transaction whose writes cannot be stored as they were
-/// answered. `body`: of the server's error; `text`: the client's own statement of the write that it
-/// is about, and true if its errors may come late.
+/// answered. `body`: of the server's error; `text`: the client's own statement of the write, and
+/// true if its errors may be reported late.
 fn not_stored(body: &[u8], text: Option<(&LateText, bool)>) -> Bytes {
     let field = |code: u8| {
         let mut fields = body.split(|byte| *byte == 0);
@@ -274,7 +273,7 @@ fn not_stored(body: &[u8], text: Option<(&LateText, bool)>) -> Bytes {
             failure::with_text(&mut error, body, text.beginning(), false);
             return error.freeze().slice(HEADER..);
         }
-        // An UPDATE or DELETE of another number of rows says nothing of its table.
+        // A wrong number of rows of an UPDATE or DELETE does not mean that the table has changed.
         Some((text, _)) if is_insert(text) || !said.contains(LateWrite::NOT_ONE_ROW) => {
             text.statement.retire();
         }

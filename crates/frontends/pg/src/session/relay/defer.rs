@@ -1,13 +1,13 @@
-//! `windrow.transactions = 'late'`: in a transaction on a server connection, the client gets the
-//! server's answer to certain writes before the server has given it. So a loop of inserts over a
-//! slow line takes no round trip for each of them, while the server gets the same messages in the
+//! Early answers (`windrow.transactions = 'late'`): in a transaction on a server connection, the
+//! client gets the answer to certain writes before the server has sent it. So a loop of inserts
+//! over a slow network needs no round trip for each, while the server gets the same messages in the
 //! same order.
 //!
-//! Certain is a plain INSERT of one row that gives nothing back, into a table of which it is proven
-//! that no trigger or rule drops rows. Anything else, COMMIT above all, waits until the server has
-//! given the answers that the client got. If the server refuses such an insert after all, its
-//! error, with its text, answers the next statement, at the latest COMMIT. If it answers something
-//! else (another session has changed the table), the transaction is made to fail.
+//! Certain is a plain INSERT of one row without RETURNING, into a table of which it is proven that
+//! no trigger or rule drops rows. All other statements, above all COMMIT, wait until the server has
+//! sent the answers that the client already has. If the server refuses such an insert after all,
+//! its error, with its text, answers the next statement, at the latest COMMIT. If the server sends
+//! another answer (another session has changed the table), the transaction is made to fail.
 
 use std::sync::Arc;
 
@@ -26,33 +26,33 @@ use crate::session::kept::beginning;
 use crate::session::state::Session;
 use crate::statements::{CachedStatement, NotJoined, in_lane};
 
-/// An answer that can be given early.
+/// An answer that can be sent early.
 pub(super) struct Early {
     about: Answered,
-    /// Whole messages.
+    /// Complete messages.
     answer: BytesMut,
 }
 
-/// Answers that are given before the server has given them.
+/// Answers that are sent before the server has sent them.
 #[derive(Default)]
 pub(super) struct Deferred {
     /// The first error of a statement that was answered early, as its client will get it.
     error: Option<Bytes>,
-    /// True if the server was asked for all answers that it keeps to itself.
+    /// True if the server was asked for all answers that it holds back.
     is_flushed: bool,
     /// The statement that is bound to the unnamed portal.
     bound: Option<Arc<CachedStatement>>,
-    /// Statements of the transaction that may run what is not proven, and so change tables.
+    /// Statements of the transaction that may run unproven code, and so change tables.
     doubtful: Vec<Arc<CachedStatement>>,
     /// The lane that knows the tables.
     lane: Option<Arc<Lane>>,
-    /// True if no lane can be had, which was logged.
+    /// True if there is no lane, which was logged.
     has_none: bool,
 }
 
 impl Deferred {
-    /// Returns true if an answer could be given early now. `is_as_in_lane`: statements mean here
-    /// what they mean in the session's lane.
+    /// Returns true if an answer could be sent early now. `is_as_in_lane`: statements mean the same
+    /// here as in the session's lane.
     pub(super) fn may_answer(&mut self, ends: &Ends<'_>, is_as_in_lane: bool) -> bool {
         self.strike_out_proven(ends);
         ends.status == b'T'
@@ -65,7 +65,7 @@ impl Deferred {
     }
 
     /// Returns the answer to the message at the front of the inbox, if it is certain before the
-    /// server has given it.
+    /// server has sent it.
     pub(super) fn early(&self, ends: &Ends<'_>, tag: u8, total: usize) -> Option<Early> {
         let mut answer = BytesMut::new();
         if tag == b'S' {
@@ -83,8 +83,8 @@ impl Deferred {
         Some(Early { about, answer })
     }
 
-    /// Gives an early answer, if everything that was sent for its message, after the first `before`
-    /// that are expected, has answers which the client does not get.
+    /// Sends an early answer, if the client does not get the server's answers to anything that was
+    /// sent for its message, after the first `before` expected ones.
     pub(super) fn answer(&mut self, ends: &mut Ends<'_>, early: Option<Early>, before: usize) {
         if let Some(Early { about, answer }) = early
             && ends.queue.answer_early(before, &about)
@@ -94,15 +94,15 @@ impl Deferred {
         }
     }
 
-    /// Asks the server for the answers that it keeps to itself until the segment ends, once.
+    /// Asks the server, once, for the answers that it holds back until the segment ends.
     pub(super) fn flush(&mut self, ends: &mut Ends<'_>) {
         if ends.is_open && !std::mem::replace(&mut self.is_flushed, true) {
             ends.flush();
         }
     }
 
-    /// Makes the transaction fail: the server has said something else of a statement than its
-    /// client got. Nothing but what was answered early has been sent after it.
+    /// Makes the transaction fail, because the server's answer to a statement differs from the
+    /// early one. Only messages that were answered early have been sent after it.
     pub(super) fn was_wrong(
         &mut self,
         ends: &mut Ends<'_>,
@@ -128,7 +128,7 @@ impl Deferred {
         ends.queue.answer_early(before, &Answered::Sync);
     }
 
-    /// Writes the answer to a message, if it is certain. Returns the statement that it is about.
+    /// Writes the answer to a message, if it is certain. Returns its statement.
     fn certain(
         &self,
         ends: &Ends<'_>,
@@ -196,8 +196,8 @@ impl Deferred {
         is_plain(cached).then(|| self.proven(ends, cached))?
     }
 
-    /// Returns the meaning of a write of which is proven what it runs. If that is not known yet,
-    /// its database is asked meanwhile, for the next time.
+    /// Returns the meaning of a write whose code is proven. If that is not known yet, asks its
+    /// database meanwhile, for the next time.
     fn proven(&self, ends: &Ends<'_>, cached: &Arc<CachedStatement>) -> Option<Arc<Statement>> {
         cached.parsed()?;
         let lane = self.lane.as_ref()?;
@@ -211,7 +211,7 @@ impl Deferred {
         }
     }
 
-    /// Notes a statement that may run what is not proven.
+    /// Notes a statement that may run unproven code.
     pub(super) fn note_doubtful(&mut self, cached: &Arc<CachedStatement>) {
         let known = |other: &Arc<CachedStatement>| other.is_like(cached);
         if !self.doubtful.iter().any(known) {
@@ -243,7 +243,7 @@ impl Deferred {
         bound.is_some_and(|cached| cached.undoes())
     }
 
-    /// Returns true if the lane has to be found whose database knows the tables.
+    /// Returns true if the lane must be found whose database knows the tables.
     pub(super) fn wants_lane(&self, own: &Own) -> bool {
         own.late && self.lane.is_none() && !self.has_none
     }
@@ -263,7 +263,7 @@ impl Deferred {
         }
     }
 
-    /// Keeps the error of a statement that was answered early: its client gets it later.
+    /// Keeps the error of a statement that was answered early, to be sent later.
     pub(super) fn keep_error(&mut self, body: &[u8], text: &[u8]) {
         if self.error.is_none() {
             let mut error = BytesMut::new();
@@ -272,7 +272,7 @@ impl Deferred {
         }
     }
 
-    /// Keeps the body of an ErrorResponse, which its client gets later.
+    /// Keeps the body of an ErrorResponse, to be sent later.
     pub(super) fn keep_whole_error(&mut self, body: &[u8]) {
         if self.error.is_none() {
             let mut error = BytesMut::new();
@@ -281,7 +281,7 @@ impl Deferred {
         }
     }
 
-    /// Gives the error that was kept, if there is one. Returns true if there was.
+    /// Sends the error that was kept, if there is one; returns true then.
     pub(super) fn say_error(&mut self, session: &mut Session) -> bool {
         let error = self.error.take();
         let is_there = error.is_some();
@@ -291,14 +291,14 @@ impl Deferred {
         is_there
     }
 
-    /// Forgets the error that was kept: the client has rolled back, and need not know why it could
-    /// not have committed.
+    /// Drops the error that was kept, because the client has rolled back.
     pub(super) fn forget_error(&mut self) {
         self.error = None;
     }
 }
 
-/// The error of a transaction whose table was changed, so that an early answer was wrong.
+/// Returns the error of a transaction in which an early answer was wrong because its table was
+/// changed.
 fn changed() -> Fault {
     Fault::new(
         FaultClass::Conflict,
@@ -317,7 +317,7 @@ fn types_in(answer: &[u8]) -> Bytes {
     Bytes::copy_from_slice(answer.get(HEADER..end).unwrap_or_default())
 }
 
-/// Returns true for a plain INSERT of one row that gives nothing back.
+/// Returns true for a plain INSERT of one row without RETURNING.
 fn is_plain(cached: &CachedStatement) -> bool {
     let Reading::Join(parsed) = &cached.reading else {
         return false;
@@ -329,8 +329,8 @@ fn is_plain(cached: &CachedStatement) -> bool {
         && !cached.asks()
 }
 
-/// Asks a lane's database what a statement means, in a task of its own: it may have to wait for a
-/// lock that the session itself holds.
+/// Asks a lane's database for the meaning of a statement, in a separate task, because it may have
+/// to wait for a lock that the session itself holds.
 fn ask(session: &Session, lane: &Arc<Lane>, cached: Arc<CachedStatement>) {
     let (shared, lane) = (Arc::clone(&session.shared), Arc::clone(lane));
     tokio::spawn(async move {

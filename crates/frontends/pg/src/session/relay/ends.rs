@@ -1,7 +1,7 @@
 //! The two ends of a relay, a client's session and its server connection, and the answers that are
 //! expected between them.
 //!
-//! All parts of a relay send through this. Nothing here decides what a message means.
+//! All parts of a relay send messages through this. No decision about a message is made here.
 
 use std::sync::Arc;
 
@@ -20,10 +20,10 @@ use crate::session::unsent_block::IN_BLOCK;
 use crate::session_info::{Interrupt, StatementWay};
 use crate::statements::CachedStatement;
 
-/// Bytes that wait to be sent to the server: beyond them the client is read more slowly.
+/// The bytes to be sent to the server beyond which the client is read more slowly.
 pub(super) const TO_SERVER: usize = 64 * 1024;
 
-/// Messages that wait for their answers: beyond them the client is read more slowly.
+/// The number of messages without an answer beyond which the client is read more slowly.
 const MAX_OUTSTANDING: usize = 4096;
 
 /// A session, its server connection, and the answers that are expected.
@@ -31,8 +31,8 @@ pub(super) struct Ends<'s> {
     pub(super) session: &'s mut Session,
     pub(super) loan: Box<Loan>,
     pub(super) queue: Queue,
-    /// The status of the transaction by the last ReadyForQuery, or by the beginning of a block that
-    /// was sent since: `I`, `T` or `E`.
+    /// The status of the transaction by the last ReadyForQuery, or by a block's beginning sent
+    /// since: `I`, `T` or `E`.
     pub(super) status: u8,
     /// The reason why the block is not joined, until a write of the block was counted.
     pub(super) block_doubt: Option<&'static Doubt>,
@@ -57,12 +57,12 @@ impl<'s> Ends<'s> {
         self.loan.wire.out()
     }
 
-    /// Returns true if nothing more of the client is taken in for the moment.
+    /// Returns true if nothing more is taken from the client for the moment.
     pub(super) fn is_busy(&mut self) -> bool {
         self.out().len() >= TO_SERVER || self.queue.len() >= MAX_OUTSTANDING
     }
 
-    /// Returns true if nothing is under way between whole messages.
+    /// Returns true if nothing is under way, and no message is incomplete.
     pub(super) fn is_quiet(&mut self) -> bool {
         self.queue.is_empty()
             && !self.is_open
@@ -75,7 +75,7 @@ impl<'s> Ends<'s> {
         self.session.who.identity.database.clone()
     }
 
-    /// Returns the whole message at the front of the client's inbox: its tag and length.
+    /// Returns the complete message at the front of the client's inbox: its tag and length.
     pub(super) fn front(&self) -> Option<(u8, usize)> {
         match self.session.connection.front(0) {
             Ok(Front::Whole { tag, total }) => Some((tag, total)),
@@ -88,8 +88,7 @@ impl<'s> Ends<'s> {
         matches!(self.session.connection.front(0), Ok(Front::Part { .. }))
     }
 
-    /// Returns the length of a message of which a part is there, and for which memory has to be
-    /// taken.
+    /// Returns the length of an incomplete message for which memory must be taken.
     pub(super) fn uncharged(&self) -> Option<usize> {
         match self.session.connection.front(0) {
             Ok(Front::Part {
@@ -128,18 +127,18 @@ impl<'s> Ends<'s> {
         executed.map(|one| Arc::clone(&one.cached)).collect()
     }
 
-    /// Returns the number of parameters of a statement, if a Bind brings another number of values.
+    /// Returns the number of parameters of a statement, if a Bind has another number of values.
     pub(super) fn wanted(&self, bind: &Bind<'_>) -> Option<usize> {
         let statement = self.session.statements.get(bind.statement)?;
         let wanted = statement.fixed.get()?.parameters.len();
         (bind.count != wanted).then_some(wanted)
     }
 
-    /// Passes on a whole message from the front of the inbox as it is.
+    /// Passes on a complete message from the front of the inbox unchanged.
     pub(super) fn raw(&mut self, total: usize) {
         let (connection, out) = (&mut self.session.connection, self.loan.wire.out());
         if out.is_empty() && total > FREE_BYTES {
-            // Not copied: a long message would be there twice.
+            // Not copied, because a long message would be in memory twice.
             *out = connection.split(total);
             return;
         }
@@ -155,14 +154,14 @@ impl<'s> Ends<'s> {
         self.queue.push(what, is_muted);
     }
 
-    /// Sends a message that fails, and lets the client see this error in place of the server's.
+    /// Sends a message that fails, and replaces the server's error by this one.
     pub(super) fn fail(&mut self, fault: Fault) {
         rewrite::failing(self.out());
         let fails = What::Fails(Some(Box::new(fault)));
         self.queue.push(fails, false);
     }
 
-    /// Asks the server for the answers that it keeps until the segment ends.
+    /// Asks the server for the answers that it holds back until the segment ends.
     pub(super) fn flush(&mut self) {
         answer::message(self.out(), b'H', |_| {});
     }
@@ -173,7 +172,7 @@ impl<'s> Ends<'s> {
         self.queue.push(What::Close(None), true);
     }
 
-    /// Prepares a text under the name that is used once.
+    /// Prepares a text under the name for a single use.
     pub(super) fn pass_statement(&mut self, sql: &[u8], types: &[u32]) {
         self.close_statement(PASSING.as_bytes());
         rewrite::parse(self.out(), PASSING.as_bytes(), sql, types);
@@ -181,7 +180,7 @@ impl<'s> Ends<'s> {
             .push(What::Parse(PreparedAs::Passing, None), true);
     }
 
-    /// Answers ParameterDescription, and the messages after it.
+    /// Writes ParameterDescription, and the messages after it.
     pub(super) fn say_parameters(&mut self, types: &[u32], behind: &[u8], is_muted: bool) {
         let mut said = BytesMut::new();
         answer::parameters(&mut said, types);
@@ -196,8 +195,8 @@ impl<'s> Ends<'s> {
         self.count(reason);
     }
 
-    /// Returns the reason that is counted for the next write of a block: the first one has that of
-    /// the block, which is noted with its advice.
+    /// Returns the reason to count for the next write of a block: the first write counts for the
+    /// block's reason, which is noted with its advice.
     pub(super) fn block_reason(&mut self) -> &'static str {
         let Some(doubt) = self.block_doubt.take() else {
             return IN_BLOCK;
@@ -207,22 +206,22 @@ impl<'s> Ends<'s> {
         doubt.phrase
     }
 
-    /// Returns the reason that is counted for a write of a session that keeps its connection, and
-    /// notes what it keeps the connection for.
+    /// Returns the reason to count for a write of a session that keeps its connection, and notes
+    /// why it does.
     pub(super) fn note_pinned(&self, pinned: &Apart) -> &'static str {
         self.session.shared.bypass.note(&self.database(), pinned);
         pinned.phrase
     }
 
-    /// Counts a statement that is relayed, and why.
+    /// Counts a relayed statement by its reason.
     pub(super) fn count(&self, reason: &'static str) {
         let statements = &self.session.info.statements;
         statements.add(StatementWay::Relayed, 1);
         self.session.shared.bypass.count(reason);
     }
 
-    /// Takes the server connection for questions of Windrow's own. Nothing is under way. A cancel
-    /// request that is on its way must not meet them.
+    /// Reserves the server connection for questions of Windrow's own. Nothing may be under way, and
+    /// no cancel request may reach them.
     ///
     /// # Errors
     /// The connection is lost.
@@ -235,7 +234,7 @@ impl<'s> Ends<'s> {
         }
     }
 
-    /// Gives the server connection to the session again.
+    /// Returns the server connection to the session.
     pub(super) async fn end_questions(&mut self) {
         self.loan.wire.take_over();
         self.let_cancel().await;
@@ -249,7 +248,8 @@ impl<'s> Ends<'s> {
     }
 }
 
-/// The error of a session whose server connection was closed while nothing could be committed.
+/// Returns the error of a session whose server connection was closed while nothing could be
+/// committed.
 pub(super) fn closed() -> Fault {
     Fault::new(
         FaultClass::Unavailable,
@@ -258,7 +258,8 @@ pub(super) fn closed() -> Fault {
     )
 }
 
-/// The error of a session whose server connection was lost while something could be committed.
+/// Returns the error of a session whose server connection was lost while something could be
+/// committed.
 pub(super) fn unconfirmed() -> Fault {
     Fault::unknown(
         "terminating connection: the server connection of this session was lost before the server confirmed what was sent; whether it was committed cannot be known",
@@ -266,8 +267,8 @@ pub(super) fn unconfirmed() -> Fault {
     .with_hint(Some("Look whether it was written before you send it again."))
 }
 
-/// The error of a session whose server connection is lost while a question of Windrow's own is
-/// under way.
+/// Returns the error of a session whose server connection is lost during a question of Windrow's
+/// own.
 pub(super) fn lost() -> Fault {
     Fault::new(
         FaultClass::Unavailable,

@@ -1,4 +1,4 @@
-//! The answers that are expected from the server, in order.
+//! The answers expected from the server, in order.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,25 +17,25 @@ pub(super) struct Expect {
     pub(super) what: What,
     /// True if the client does not get the answer.
     pub(super) muted: bool,
-    /// The subject of the answer that the client got before the server has given it.
+    /// The statement that was answered early, before the server's answer.
     pub(super) early: Option<Answered>,
-    /// True if it rolls back the transaction, or a part of it.
+    /// True if the message rolls back the transaction, or a part of it.
     pub(super) undoes: bool,
-    /// An error in place of the server's.
+    /// An error to replace the server's.
     pub(super) fault: Option<Box<Fault>>,
-    /// The names in its text that stand in place of the session's.
+    /// The names in its text that replace the session's.
     pub(super) renames: Option<Box<Renames>>,
-    /// The statement that an Execute runs, if that is known.
+    /// The statement that an Execute runs, if it is known.
     pub(super) runs: Option<Arc<CachedStatement>>,
 }
 
-/// The subject of an answer that was given early: the client hears of it if that was wrong.
+/// The subject of an early answer, for the error if it was wrong.
 #[derive(Clone)]
 pub(super) enum Answered {
     /// A statement of the extended protocol.
     Statement(Arc<CachedStatement>),
-    /// The same, and the types of its parameters that were reported: the body of
-    /// ParameterDescription.
+    /// A statement of the extended protocol with the types of its parameters that were reported:
+    /// the body of ParameterDescription.
     Types(Arc<CachedStatement>, Bytes),
     /// A simple query, and the beginning of its text.
     Query(Arc<CachedStatement>, Box<[u8]>),
@@ -70,41 +70,41 @@ impl std::fmt::Debug for Answered {
     }
 }
 
-/// A message that was sent, by the answers that it gets.
+/// A message that was sent, by the kind of answers that it gets.
 pub(super) enum What {
-    /// Parse: what is prepared, and how the session was before.
+    /// Parse: the place of the statement, and the session's state before.
     Parse(PreparedAs, Option<Undo>),
-    /// Bind: what the client calls the statement, where it has another name here.
+    /// Bind: the client's name for the statement, if it has another name here.
     Bind(Option<ClientName>),
     DescribeStatement,
     DescribePortal,
-    /// A question of our own: the types that a statement has been given.
+    /// A question of Windrow's own: the types of a statement.
     Types(FixedTypes),
-    /// Execute; of a statement that changes a setting: which.
+    /// Execute, with the statement if that changes a setting.
     Execute(Option<Arc<CachedStatement>>),
     Close(Option<Undo>),
-    /// Execute of a statement that opens a block, which its client has the answer to.
+    /// Execute of a statement that begins a block, which was answered already.
     Opens,
-    /// A text of our own that leaves a failed transaction.
+    /// A text of Windrow's own that leaves a failed transaction.
     FailsBlock,
-    /// An answer of our own.
+    /// An answer of Windrow's own.
     LocalAnswer(Bytes, Option<Undo>),
-    /// A message that must fail, with this error in place of the server's.
+    /// A message that must fail, with this error instead of the server's.
     Fails(Option<Box<Fault>>),
     /// CopyDone or CopyFail. It has no answer of its own.
     CopyEnd,
     Sync,
-    /// A question of our own: whether the session listens to a channel.
+    /// A question of Windrow's own: whether the session listens to a channel.
     Channels,
-    /// A question of our own, with its Sync: the values that sequences gave.
+    /// A question of Windrow's own, with its Sync: the values taken from sequences.
     Values,
-    /// A simple query, and what it must fail with.
+    /// A simple query, and the error with which it must fail.
     Query(Arc<CachedStatement>, Option<Box<Fault>>),
     Function,
 }
 
 impl What {
-    /// Returns true if the message changes which statements there are.
+    /// Returns true if the message changes the set of prepared statements.
     fn changes(&self) -> bool {
         matches!(
             self,
@@ -120,7 +120,8 @@ impl What {
         }
     }
 
-    /// Returns true if the message begins a block, before the first statement of its client.
+    /// Returns true if the message belongs to a block's beginning, before the first statement of
+    /// its client.
     fn begins(&self) -> bool {
         matches!(self, Self::Opens | Self::FailsBlock)
     }
@@ -165,17 +166,17 @@ pub(super) enum PreparedAs {
     Named(StatementKey),
     /// As the unnamed statement.
     Unnamed,
-    /// Under a name that is used once.
+    /// Under the name for a single use.
     Passing,
 }
 
-/// A statement of the session before a message that the server may pass over.
+/// A statement of the session before a message that the server may skip.
 pub(super) struct Undo {
     pub(super) name: ClientName,
     pub(super) before: Option<PreparedStatement>,
 }
 
-/// The answers that are expected, in order.
+/// The expected answers, in order.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     expected: VecDeque<Expect>,
@@ -183,21 +184,21 @@ pub(super) struct Queue {
     awaited: usize,
     /// Number of messages whose answers the client got early.
     early: usize,
-    /// True if the server passes over everything up to a Sync that was not sent yet.
+    /// True if the server skips everything up to a Sync that was not sent yet.
     pub(super) skipping: bool,
-    /// True if the server takes COPY data, and the client has not ended it yet.
+    /// True if the server expects COPY data, and the client has not ended it yet.
     pub(super) copying: bool,
     /// True if the client has got an error that ends its connection.
     passed_fatal: bool,
-    /// Number of messages that change which statements there are, if the server does not pass over
-    /// them: in segments that have ended, and in the one that has not.
+    /// The number of messages that change the set of prepared statements, unless the server skips
+    /// them: in segments that have ended, and in the current one.
     unsettled: usize,
     unsettled_here: usize,
     /// Number of Executes that may remove all statements.
     clearing: usize,
     /// Number of statements that open a block, and of texts that leave a failed one.
     beginning: usize,
-    /// The statements that may be committed without the server's word.
+    /// The statements that may be committed without confirmation.
     pub(super) unconfirmed: Unconfirmed,
 }
 
@@ -225,14 +226,14 @@ impl Queue {
         });
     }
 
-    /// Returns true while it is not known which statements there are: the server may pass over a
-    /// part of a segment that has ended, or is about to remove all of them.
+    /// Returns true while the set of prepared statements is uncertain: the server may skip a part
+    /// of a segment that has ended, or is about to remove all statements.
     pub(super) fn is_unsettled(&self) -> bool {
         self.unsettled > 0 || self.clearing > 0
     }
 
-    /// Undoes a change of a statement under what has changed it again since: that is left as it
-    /// is, and goes back to `undo` if it is undone itself. Returns `undo` if nothing has.
+    /// Reverts a change of a statement below later changes: the later state stays, and returns to
+    /// `undo` if it is reverted itself. Returns `undo` if there are no later changes.
     pub(super) fn undo_under_later(&mut self, undo: Undo) -> Option<Undo> {
         for expect in &mut self.expected {
             if let Some(later) = expect.what.undo().filter(|later| later.name == undo.name) {
@@ -247,14 +248,14 @@ impl Queue {
         Some(undo)
     }
 
-    /// Notes that what was sent last undoes the transaction, or a part of it.
+    /// Notes that the last message sent rolls back the transaction, or a part of it.
     pub(super) fn note_undoing(&mut self) {
         if let Some(last) = self.expected.back_mut() {
             last.undoes = true;
         }
     }
 
-    /// Notes what stands in the text of what was sent last in place of the session's names.
+    /// Notes the names that replace the session's in the last message sent.
     pub(super) fn note_renames(&mut self, renames: Box<Renames>) {
         if let Some(last) = self.expected.back_mut() {
             self.clearing += usize::from(renames.removes);
@@ -262,15 +263,14 @@ impl Queue {
         }
     }
 
-    /// Notes the statement that the Execute which was sent last runs.
+    /// Notes the statement that the last Execute sent runs.
     pub(super) fn note_running(&mut self, cached: Option<Arc<CachedStatement>>) {
         if let Some(last) = self.expected.back_mut() {
             last.runs = cached;
         }
     }
 
-    /// Notes the error that stands in place of the server's if the message that was sent last
-    /// fails.
+    /// Notes the error that replaces the server's if the last message sent fails.
     pub(super) fn note_fault(&mut self, fault: Fault) {
         if let Some(last) = self.expected.back_mut() {
             last.fault = Some(Box::new(fault));
@@ -297,14 +297,14 @@ impl Queue {
         self.beginning
     }
 
-    /// Returns true if the message sent last ends a cycle by itself, as any but Sync.
+    /// Returns true if the last message sent ends a cycle by itself, as all but Sync do.
     pub(super) fn ends_with_query(&self) -> bool {
         let last = self.expected.back().map(|expect| &expect.what);
         matches!(last, Some(What::Query(..) | What::Function))
     }
 
     /// Notes that the client got the answers to all messages after the first `before`. Returns
-    /// false if it gets some of the answers from the server.
+    /// false if it gets some of them from the server.
     pub(super) fn answer_early(&mut self, before: usize, about: &Answered) -> bool {
         if self.awaited > 0 {
             return false;
@@ -316,7 +316,7 @@ impl Queue {
         true
     }
 
-    /// Returns true if the client got an answer that the server has not given yet.
+    /// Returns true if the client got an answer that the server has not sent yet.
     pub(super) fn has_early(&self) -> bool {
         self.early > 0
     }
@@ -346,9 +346,8 @@ impl Queue {
         self.expected.is_empty() && !self.skipping
     }
 
-    /// Returns true if an answer will come without anything more from the client. The server keeps
-    /// the answers of an unfinished segment to itself, and after an error in it says nothing at
-    /// all.
+    /// Returns true if an answer will come without another message of the client. The server holds
+    /// back the answers of an unfinished segment, and after an error in it sends nothing at all.
     pub(super) fn is_owed(&self) -> bool {
         let ends = |expect: &Expect| {
             matches!(
@@ -402,13 +401,13 @@ impl Queue {
         })
     }
 
-    /// Returns true if the last answer that is expected tells Windrow what sequences gave.
+    /// Returns true if the last expected answer reports the values taken from sequences.
     pub(super) fn ends_with_values(&self) -> bool {
         let last = self.expected.back().map(|expect| &expect.what);
         matches!(last, Some(What::Values))
     }
 
-    /// Returns true if nothing but that answer is expected.
+    /// Returns true if only that answer is expected.
     pub(super) fn has_only_values(&self) -> bool {
         self.expected.len() == 1 && self.ends_with_values()
     }
@@ -424,8 +423,7 @@ impl Queue {
         Some(front)
     }
 
-    /// Takes out everything up to the next Sync: the server passes over it. Newest first, for
-    /// undoing.
+    /// Removes everything up to the next Sync, which the server skips. Newest first, for reverting.
     pub(super) fn skip_to_sync(&mut self) -> Vec<Expect> {
         let sync = |expect: &Expect| matches!(expect.what, What::Sync);
         let count = self.expected.iter().position(sync);
@@ -434,7 +432,7 @@ impl Queue {
         let count = count.unwrap_or(self.expected.len());
         let passed_over: Vec<_> = self.expected.drain(..count).rev().collect();
         passed_over.iter().for_each(|expect| self.settle(expect));
-        // A query is passed over with the end of its cycle.
+        // A query is skipped together with the end of its cycle.
         let is_end = |expect: &&Expect| matches!(expect.what, What::Query(..) | What::Function);
         let ends = passed_over.iter().filter(is_end).count();
         if ends > 0 {
@@ -444,7 +442,7 @@ impl Queue {
         passed_over
     }
 
-    /// Notes that the server takes COPY data: it passes over each Sync up to the end of them.
+    /// Notes that the server expects COPY data: it skips each Sync up to their end.
     pub(super) fn begin_copy(&mut self) {
         self.front();
         let end = |expect: &Expect| matches!(expect.what, What::CopyEnd);

@@ -1,5 +1,5 @@
-//! Failures of messages that bring or use a statement: the session's statements are afterwards what
-//! the server would have made of them.
+//! Failures of messages that define or use a statement: updates the session's statements as the
+//! server does.
 
 use windrow_core::Fault;
 
@@ -37,8 +37,8 @@ impl StatementsHere {
         ends.queue.push(what, false);
     }
 
-    /// Sends a Parse of the unnamed statement that fails with this error: as any such Parse it
-    /// removes the statement that is there.
+    /// Sends a Parse of the unnamed statement that fails with this error. Like any such Parse, it
+    /// removes the existing unnamed statement.
     pub(super) fn fail_unnamed(&mut self, ends: &mut Ends<'_>, fault: Fault) {
         let undo = Undo {
             name: ClientName::new(),
@@ -51,7 +51,7 @@ impl StatementsHere {
         ends.queue.note_fault(fault);
     }
 
-    /// Notes an error: the server passes over the remaining segment.
+    /// Handles an error: the server skips the rest of the segment.
     pub(super) fn pass_over(&mut self, ends: &mut Ends<'_>) {
         let front = ends.queue.front().map(|expect| &expect.what);
         let simple = front.map(|what| matches!(what, What::Query(..) | What::Function));
@@ -71,7 +71,7 @@ impl StatementsHere {
         }
     }
 
-    /// Undoes what a message did to the session that the server has passed over, or that failed.
+    /// Reverts the effect on the session of a message that the server has skipped, or that failed.
     fn undo(&mut self, ends: &mut Ends<'_>, expect: Expect) {
         let undo = match expect.what {
             What::Parse(place, undo) => {

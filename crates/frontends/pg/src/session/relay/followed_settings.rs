@@ -1,4 +1,4 @@
-//! Settings of a session that its own statements change, followed through its transactions.
+//! Follows the settings that a session's own statements change, through its transactions.
 
 use std::sync::Arc;
 
@@ -9,17 +9,17 @@ use crate::client::Settings;
 use crate::pool::{emptied, lasts};
 use crate::statements::{CachedStatement, ClientName};
 
-/// The longest SET that is remembered, in bytes.
+/// The longest SET that is kept, in bytes.
 const MAX_SET_BYTES: usize = 1024;
 
-/// Settings that are remembered for a session.
+/// The most settings kept for a session.
 const MAX_SETTINGS: usize = 64;
 
-/// Statements that change a setting and are bound at the same time: beyond them the server is asked
-/// for the settings.
+/// The most bound statements that change a setting: beyond them the server is asked for the
+/// settings.
 const MAX_PORTALS: usize = 16;
 
-/// Changes of settings that are under way.
+/// Changes of settings under way.
 #[derive(Default)]
 pub(super) struct FollowedSettings {
     /// Portals of statements that change a setting.
@@ -28,8 +28,8 @@ pub(super) struct FollowedSettings {
     kept: Vec<Arc<CachedStatement>>,
     /// Statements that have changed settings in the transaction that is not committed yet.
     changed: Vec<Arc<CachedStatement>>,
-    /// Settings of modules that were set until the transaction ends, or whose SET was undone: the
-    /// server knows them from now on.
+    /// Settings of modules that were set for a transaction, or whose SET was rolled back: the
+    /// server knows their names from now on.
     local: Vec<Box<str>>,
     /// True if a transaction block has ended since the last ReadyForQuery.
     has_ended: bool,
@@ -49,8 +49,8 @@ impl FollowedSettings {
     pub(super) fn note(&mut self, cached: &Arc<CachedStatement>, portal: Option<&[u8]>) {
         let effect = cached.effect();
         if let Some(Effect::Several(effects)) = effect {
-            // Which of several statements is complete is not followed: all of them are, or none,
-            // unless they are about transactions.
+            // The completion of single statements is not followed: all of them are complete, or
+            // none, unless they are about transactions.
             self.is_lost |= effects.iter().any(is_change) && !is_all_or_none(effects);
         }
         let Some(portal) = portal else { return };
@@ -64,15 +64,15 @@ impl FollowedSettings {
         }
     }
 
-    /// Notes a statement that a text executes by its name: a change is not followed. Returns true
-    /// if it sets a setting of a module, which the connection will know for ever.
+    /// Handles a statement that a text executes by its name: a change is not followed. Returns true
+    /// if it sets a setting of a module, whose name the connection will keep.
     pub(super) fn note_executed(&mut self, cached: &CachedStatement) -> bool {
         let effect = cached.effect();
         self.is_lost |= effect.is_some_and(is_change);
         matches!(effect, Some(Effect::Set { name, .. }) if lasts(name))
     }
 
-    /// Notes settings of modules that are set until the transaction ends.
+    /// Notes settings of modules that are set for a transaction.
     pub(super) fn note_local(&mut self, names: &[Box<str>]) {
         let lasting = names.iter().filter(|name| lasts(name));
         self.local.extend(lasting.cloned());
@@ -97,7 +97,7 @@ impl FollowedSettings {
                 self.kept.append(&mut self.changed);
                 self.end_block();
             }
-            // The changes that were rolled back to a savepoint are not followed.
+            // The changes rolled back to a savepoint are not followed.
             b"ROLLBACK" if undoes_part => self.is_lost |= !self.changed.is_empty(),
             b"ROLLBACK" => {
                 self.undo();
@@ -107,7 +107,7 @@ impl FollowedSettings {
         }
         let is_followed = |cached: &Arc<CachedStatement>| match cached.effect() {
             Some(Effect::Set { .. } | Effect::ResetAll | Effect::DiscardAll) => true,
-            // Each of its statements says that it is complete.
+            // Each of its statements is reported as complete.
             Some(Effect::Several(effects)) => {
                 let is_noted = |last: &Arc<CachedStatement>| Arc::ptr_eq(last, cached);
                 is_all_or_none(effects) && !self.changed.last().is_some_and(is_noted)
@@ -133,7 +133,7 @@ impl FollowedSettings {
         (self.has_ended, self.has_failed) = (true, false);
     }
 
-    /// Forgets the changes of a transaction that was rolled back.
+    /// Drops the changes of a transaction that was rolled back.
     fn undo(&mut self) {
         for cached in std::mem::take(&mut self.changed) {
             let set = cached.effect().into_iter().flat_map(lasting);
@@ -146,12 +146,12 @@ impl FollowedSettings {
         self.has_ended = false;
     }
 
-    /// Takes the changes over into the session's settings, once no transaction is open. `before`:
-    /// the status before. Returns true if the settings have changed.
+    /// Applies the changes to the session's settings, once no transaction is open. `before`: the
+    /// status before. Returns true if the settings have changed.
     pub(super) fn settle(&mut self, before: u8, settings: &mut Settings) -> bool {
         self.portals.clear();
         let is_block = before != b'I' && !self.has_ended;
-        // A block that ends without a word has failed: its COMMIT was refused.
+        // A block that ends without a message has failed: its COMMIT was refused.
         if self.has_failed || is_block {
             self.undo();
         }
@@ -195,8 +195,8 @@ fn is_change(effect: &Effect) -> bool {
     )
 }
 
-/// Returns true if several statements change settings, all of them or none: no transaction ends
-/// between them.
+/// Returns true if several statements change settings all together or not at all: no transaction
+/// ends between them.
 fn is_all_or_none(effects: &[Effect]) -> bool {
     let changes = |effect: &Effect| {
         matches!(
@@ -213,7 +213,7 @@ fn is_all_or_none(effects: &[Effect]) -> bool {
     effects.iter().any(changes) && !effects.iter().any(other)
 }
 
-/// Changes the list of SETs in force as several statements do. Returns false if that cannot be
+/// Applies several statements to the list of SETs in force. Returns false if that cannot be
 /// followed.
 fn change_all(set: &mut Vec<(Name, Name)>, effects: &[Effect], text: &[u8]) -> bool {
     let text = std::str::from_utf8(text).ok();
@@ -222,7 +222,7 @@ fn change_all(set: &mut Vec<(Name, Name)>, effects: &[Effect], text: &[u8]) -> b
     };
     let mut is_followed = pieces.len() == effects.len();
     for (effect, piece) in effects.iter().zip(pieces) {
-        // What is no setting changes none.
+        // Other statements change no setting.
         is_followed &= match effect {
             Effect::Set { .. } | Effect::ResetAll | Effect::DiscardAll => {
                 change(set, effect, piece.as_bytes())
@@ -233,7 +233,7 @@ fn change_all(set: &mut Vec<(Name, Name)>, effects: &[Effect], text: &[u8]) -> b
     is_followed
 }
 
-/// Changes the list of SETs in force as a statement does. Returns false if that cannot be followed.
+/// Applies a statement to the list of SETs in force. Returns false if that cannot be followed.
 fn change(set: &mut Vec<(Name, Name)>, effect: &Effect, text: &[u8]) -> bool {
     let is_identity = |name: &str| matches!(name, "role" | "session_authorization");
     match effect {
@@ -275,8 +275,8 @@ fn change(set: &mut Vec<(Name, Name)>, effect: &Effect, text: &[u8]) -> bool {
     }
 }
 
-/// Notes a setting of a module that is not in force any more, but known from now on. Returns false
-/// if there are too many.
+/// Notes a setting of a module that is not in force any more, but whose name is known from now on.
+/// Returns false if there are too many.
 fn note_local(set: &mut Vec<(Name, Name)>, name: &str) -> bool {
     if set.iter().any(|(other, _)| **other == *name) {
         return true;
@@ -299,7 +299,7 @@ fn sort(set: &mut [(Name, Name)]) {
     set.sort_by(|(a, _), (b, _)| rank(a).cmp(&rank(b)).then_with(|| a.cmp(b)));
 }
 
-/// The order of settings: the role decides which others may be set.
+/// Returns the rank of a setting: the role comes first, because it decides which others may be set.
 fn rank(name: &str) -> u8 {
     match name {
         "session_authorization" => 0,

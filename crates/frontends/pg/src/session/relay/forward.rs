@@ -22,7 +22,7 @@ use crate::session::state::End;
 use crate::statements::CachedStatement;
 
 impl Relay<'_> {
-    /// Passes on the messages that the client has sent, as far as the server takes them.
+    /// Passes on the client's messages, as far as the server accepts them.
     pub(super) fn forward(&mut self) -> Result<(), End> {
         loop {
             if self.to_server > 0 {
@@ -58,14 +58,13 @@ impl Relay<'_> {
                 }) => self.to_server = total,
                 Ok(Front::Part { .. }) => return Ok(()),
                 Err(violation) if !self.ends.queue.is_owed() => self.violated(violation)?,
-                // What was asked before is answered first.
+                // Earlier messages are answered first.
                 Err(_) => return Ok(()),
             }
         }
     }
 
-    /// Deals with bytes that are no message, or with too long a message: that one is passed over,
-    /// and its query or segment fails.
+    /// Handles invalid bytes, or a too long message: it is skipped, and its query or segment fails.
     fn violated(&mut self, violation: Violation) -> Result<(), End> {
         let Violation::TooLong { tag, length, .. } = violation else {
             return Err(violation.into());
@@ -90,7 +89,7 @@ impl Relay<'_> {
         Ok(())
     }
 
-    /// Passes on a piece of a message that was begun. Returns false if nothing more is there.
+    /// Passes on a piece of an incomplete message. Returns false if no more bytes have arrived.
     fn pass_piece(&mut self) -> bool {
         let connection = &mut self.ends.session.connection;
         let piece = self.to_server.min(connection.inbox.len());
@@ -105,7 +104,7 @@ impl Relay<'_> {
         true
     }
 
-    /// Deals with a whole message. Returns false if it has to wait for the answers before it.
+    /// Handles a complete message. Returns false if it has to wait for earlier answers.
     fn message(&mut self, tag: u8, total: usize) -> bool {
         if tag == b'X' {
             self.ends.session.connection.ended = true;
@@ -147,7 +146,7 @@ impl Relay<'_> {
                 self.ends.queue.push(What::Function, false);
             }
             b'd' => self.ends.raw(total),
-            // One with a body is an error of the segment, as for any message that cannot be read.
+            // A Flush with a body is an error of the segment, like any unreadable message.
             b'H' if total == HEADER => self.ends.raw(total),
             b'c' | b'f' => {
                 self.ends.raw(total);
@@ -162,8 +161,8 @@ impl Relay<'_> {
     }
 
     /// Returns true if a message begins a write that is joined once the connection is given back.
-    /// Replicas follow what is joined, and only that is executed under a key: neither may depend on
-    /// how fast the answers before it come.
+    /// Only joined writes reach replicas and are executed under keys. Neither may depend on how
+    /// fast earlier answers arrive.
     fn waits_for_lane(&self, tag: u8, total: usize) -> bool {
         let is_open = self.ends.is_open || self.ends.queue.skipping || self.ends.queue.copying;
         let has_to_join = self.is_followed || self.ends.session.own.key.is_some();
@@ -180,8 +179,8 @@ impl Relay<'_> {
         is_joined && (!self.ends.queue.is_empty() || self.ends.status == b'I')
     }
 
-    /// Returns true if a message names a statement, and it is not known yet if there is one of that
-    /// name: a segment before it may fail, or all statements be removed.
+    /// Returns true if a message uses a statement's name, and it is not known yet if that name
+    /// exists: an earlier segment may fail, or all statements may be removed.
     fn has_to_wait(&self, tag: u8, total: usize) -> bool {
         if !self.ends.queue.is_unsettled() {
             return false;
@@ -205,7 +204,7 @@ impl Relay<'_> {
         self.ends.raw(total);
         self.ends.is_open = false;
         self.answered = 0;
-        // While it takes COPY data the server passes over Sync.
+        // While it expects COPY data, the server skips Sync.
         if !self.ends.queue.copying {
             self.ends.queue.skipping = false;
             self.ends.queue.push(What::Sync, early.is_some());
@@ -216,7 +215,7 @@ impl Relay<'_> {
     }
 
     /// Returns the answer to the message at the front of the inbox, if it is certain before the
-    /// server has given it.
+    /// server has sent it.
     fn early(&mut self, tag: u8, total: usize) -> Option<Early> {
         if !self.ends.session.own.late {
             return None;
@@ -231,7 +230,7 @@ impl Relay<'_> {
             .flatten()
     }
 
-    /// Returns true if a message has to wait until the server has given the answers that the client
+    /// Returns true if a message has to wait until the server has sent the answers that the client
     /// got early.
     fn waits_for_early(&mut self, tag: u8, total: usize) -> bool {
         let passes = matches!(tag, b'H' | b'd' | b'X');
@@ -242,11 +241,11 @@ impl Relay<'_> {
         true
     }
 
-    /// Deals with Parse, Bind, Describe, Execute or Close.
+    /// Handles Parse, Bind, Describe, Execute or Close.
     fn extended(&mut self, tag: u8, total: usize) {
         self.ends.is_open = true;
         let (early, before) = (self.early(tag, total), self.ends.queue.len());
-        // Its bytes are looked at while the session changes.
+        // Its bytes are read while the session changes.
         let bytes = self.ends.session.connection.split(total);
         let muted = self.answered > 0 || early.is_some();
         self.answered = self.answered.saturating_sub(1);
@@ -264,7 +263,7 @@ impl Relay<'_> {
                 self.here.close(&mut self.ends, name, &bytes, muted);
             }
             Message::Close(Kind::Portal, _) => self.ends.pass(&bytes, What::Close(None), muted),
-            // The server says what is wrong with it.
+            // The server reports what is wrong with it.
             _ => self.ends.pass(&bytes, What::Fails(None), false),
         }
         self.deferred.answer(&mut self.ends, early, before);
@@ -345,7 +344,7 @@ impl Relay<'_> {
         ends.queue.push(What::Bind(named), muted);
     }
 
-    /// Deals with a simple query. Returns false if it has to wait for the answers before it.
+    /// Handles a simple query. Returns false if it has to wait for earlier answers.
     fn query(&mut self, total: usize) -> bool {
         let body = self.ends.session.connection.body(0, total);
         let Some((0, text)) = body.split_last() else {
@@ -436,8 +435,8 @@ impl Relay<'_> {
     }
 
     /// Counts a statement, and notes what it may leave behind, with the statements that its text
-    /// executes. `named`: the sequences that it takes values from by their names. `portal`: the one
-    /// that it is bound to.
+    /// executes. `named`: the sequences from which it takes values by name. `portal`: the one that
+    /// it is bound to.
     fn note(
         &mut self,
         cached: &Arc<CachedStatement>,

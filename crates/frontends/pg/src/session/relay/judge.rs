@@ -1,5 +1,5 @@
-//! Proves that the statements of a session leave nothing on its server connection that other
-//! sessions could meet: by the kinds of the statements, and by the catalog.
+//! Proves that the statements of a session leave nothing on its server connection that affects
+//! other sessions: by the kinds of the statements, and by the catalog.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::proofs::{Asking, Scope, Verdict, of_text};
 use crate::session::state::End;
 use crate::statements::CachedStatement;
 
-/// Texts that are judged one by one.
+/// The most texts that are judged one by one.
 const MAX_UNJUDGED: usize = 256;
 
 /// Functions by which drivers read and write large objects. All that they open is closed with the
@@ -27,7 +27,7 @@ const LARGE_OBJECTS: [u32; 13] = [
 ];
 
 impl Leftovers {
-    /// Notes all that a statement which is sent may run.
+    /// Notes everything that a statement which is sent may run.
     pub(super) fn suspect(&mut self, ends: &mut Ends<'_>, cached: &Arc<CachedStatement>) {
         let effect = cached.reading.effect();
         self.has_moved |= changes_scope(&effect);
@@ -78,8 +78,8 @@ impl Leftovers {
         }
     }
 
-    /// Notes the statements of the session that a text executes by their names. Returns true if the
-    /// catalog was not asked about one of them yet.
+    /// Notes the session's statements that a text executes by their names. Returns true if one of
+    /// them is not judged yet.
     pub(super) fn note_executed(
         &mut self,
         ends: &mut Ends<'_>,
@@ -112,7 +112,7 @@ impl Leftovers {
         sends_notifications(ends);
     }
 
-    /// Returns true if a statement is among those of which the catalog was not asked yet.
+    /// Returns true if a statement is not judged yet.
     pub(super) fn is_unjudged(&self, cached: &CachedStatement) -> bool {
         let names = cached.names();
         names.is_some_and(|names| self.unjudged.contains(names))
@@ -135,13 +135,13 @@ impl Leftovers {
         proofs.known(&ends.database(), names, self.scope(ends))
     }
 
-    /// Returns true for a statement of which is proven that it writes nothing, but takes values
-    /// from sequences at most by their names in its text.
+    /// Returns true for a statement that is proven to write nothing except that it may take values
+    /// from sequences that its text names.
     fn is_proven_to_read(&self, ends: &Ends<'_>, cached: &CachedStatement) -> bool {
         is_query(cached) && matches!(self.verdict(ends, cached), Some(Verdict::Clean { .. }))
     }
 
-    /// Returns true for one of them that runs nothing but what its text shows.
+    /// Returns true for such a statement that runs only the code that its text shows.
     pub(super) fn is_proven_to_show(&self, ends: &Ends<'_>, cached: &CachedStatement) -> bool {
         let shows = |verdict| {
             matches!(
@@ -197,8 +197,8 @@ impl Leftovers {
         Scope::Of(hasher.hash_one((&who.identity.role, &who.settings)))
     }
 
-    /// Returns true if a statement may take away or change something that statements before it have
-    /// run, and that the catalog was not asked about yet.
+    /// Returns true if a statement may remove or change objects that earlier statements have used
+    /// and that are not judged yet.
     fn changes_what_ran(&self, cached: &CachedStatement) -> bool {
         if self.unjudged.is_empty() || self.unproven.is_some() {
             return false;
@@ -208,10 +208,9 @@ impl Leftovers {
         names.is_some_and(|names| names.may_change_what_ran(is_changed))
     }
 
-    /// Returns true if the next message waits until the catalog is asked about the statements
-    /// before it.
+    /// Returns true if the next message waits until the statements before it are judged.
     pub(super) fn has_to_judge_first(&self, ends: &Ends<'_>) -> bool {
-        // In a failed transaction nothing can be asked, nor within a segment.
+        // Nothing can be asked in a failed transaction or within a segment.
         if self.unjudged.is_empty() || ends.is_open || ends.status == b'E' {
             return false;
         }
@@ -228,8 +227,8 @@ impl Leftovers {
         })
     }
 
-    /// Returns true if something has to be found out, or done about what was found, before the
-    /// connection can be given back.
+    /// Returns true if something must be found out, or done about a finding, before the connection
+    /// can be given back.
     pub(super) fn has_to_be_judged(&self, ends: &Ends<'_>) -> bool {
         !self.unjudged.is_empty() || (self.unproven.is_some() && !self.may_be_reset(ends))
     }
@@ -243,7 +242,7 @@ impl Leftovers {
             .is_some_and(|config| config.unproven.of(role, &apart.object) == Unproven::Reset)
     }
 
-    /// Asks the catalog about the statements of which nothing is known yet. Nothing is under way.
+    /// Asks the catalog about the statements that are not judged yet. Nothing may be under way.
     ///
     /// # Errors
     /// The connection is lost.
@@ -276,7 +275,7 @@ impl Leftovers {
         let (shared, database) = (Arc::clone(&ends.session.shared), ends.database());
         let trusted = config(ends).map(|config| Arc::clone(&config.trusted));
         let (scope, trusted) = (self.scope(ends), trusted.unwrap_or_default());
-        // A simple query takes the unnamed statement away.
+        // A simple query removes the unnamed statement.
         ends.loan.names.unnamed = None;
         let settings = ends.session.who.settings.set.clone();
         let set = settings.iter().filter(|(name, _)| decides(name));
@@ -303,7 +302,7 @@ impl Leftovers {
 fn is_query(cached: &CachedStatement) -> bool {
     cached.effect() == Some(&Effect::Other)
         && cached.names().is_some_and(|names| {
-            // The steps say what the kinds do that run no code.
+            // Only these kinds run no code besides what their text shows.
             let reads = names.all_are(&[Property::Reads]) && !names.begins_with(&["prepare"]);
             reads && !names.writes() && !names.calls_writing()
         })
@@ -327,7 +326,7 @@ fn config<'e>(ends: &'e Ends<'_>) -> Option<&'e DatabaseConfig> {
     databases.find(&session.who.identity.database)
 }
 
-/// Returns true for settings that decide which tables are meant, and for which role.
+/// Returns true for settings that decide the role, and which tables names mean.
 fn decides(setting: &str) -> bool {
     matches!(
         setting,
@@ -344,7 +343,7 @@ fn changes_scope(effect: &Effect) -> bool {
     }
 }
 
-/// Returns true if the text says all that a statement does.
+/// Returns true if the text shows everything that a statement does.
 fn speaks_for_itself(effect: &Effect) -> bool {
     if let Effect::Several(effects) = effect {
         return effects.iter().all(speaks_for_itself);

@@ -1,12 +1,12 @@
-//! The traces that a session may have left on its server connection: the one place that decides how
-//! the connection is given back, or that the session keeps it.
+//! The state that a session may have left on its server connection. Decides how the connection is
+//! given back, or that the session keeps it.
 //!
-//! | known by | decides |
+//! | source | decides |
 //! | --- | --- |
 //! | the kinds of the statements that were sent | if PostgreSQL is asked what it shows of the session |
 //! | CommandComplete and ReadyForQuery | which SETs are in force |
-//! | ParameterStatus | if a change is one that no SET of the session explains |
-//! | the catalog, by the names in the texts (`judge`) | if anything else may be left that nobody sees |
+//! | ParameterStatus | if there is a change that no SET of the session explains |
+//! | the catalog, by the names in the texts (`judge`) | if anything else may be left that PostgreSQL does not show |
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ const CHANNELS: &[u8] = b"SELECT FROM pg_catalog.pg_listening_channels() LIMIT 1
 /// The reason that is counted for writes of a session that keeps its connection.
 const PINNED: &str = "the session keeps a server connection";
 
-/// The traces that a session may have left on its server connection.
+/// The state that a session may have left on its server connection.
 #[derive(Default)]
 pub(super) struct Leftovers {
     /// True if values may have been taken from sequences.
@@ -45,11 +45,11 @@ pub(super) struct Leftovers {
     /// True if a statement was judged after it ran, or the server has reported a change that no SET
     /// of the session explains.
     pub(super) is_doubted: bool,
-    /// Names in statements that were sent, of which the catalog was not asked yet.
+    /// Names in sent statements that are not judged yet.
     pub(super) unjudged: Vec<Arc<Names>>,
-    /// True if the tables that names mean have changed since the session has the connection.
+    /// True if the meaning of table names has changed since the session has the connection.
     pub(super) has_moved: bool,
-    /// Code that was run and of which nothing is proven.
+    /// Unproven code that was run.
     pub(super) unproven: Option<Arc<Apart>>,
     /// A change of the catalog that is under way.
     pub(super) changing: Option<CatalogChange>,
@@ -60,20 +60,20 @@ pub(super) struct Leftovers {
     pub(super) is_for_good: bool,
 }
 
-/// The session's channels. Nothing is asked beside it while it listens: what the server sends at
-/// any time must not meet a question of Windrow's own.
+/// The session's channels. While it listens, no other questions are asked, because the server may
+/// send notifications at any time.
 #[derive(Default)]
 struct Listening {
     /// True if the session may listen to channels.
     is_on: bool,
-    /// True if the session has ended to listen to some of them.
+    /// True if the session has stopped listening to some of them.
     has_ended: bool,
     /// True if the answer to the question shows a channel, or is an error.
     is_confirmed: bool,
 }
 
 impl Leftovers {
-    /// Returns the state of a connection that is kept after it was asked.
+    /// Returns the state of a connection that the session keeps after the questions.
     pub(super) fn of_kept(self) -> Self {
         Self {
             generates: self.generates,
@@ -92,8 +92,8 @@ impl Leftovers {
         }
     }
 
-    /// Returns the same of a session that has ended: what sequences gave is not asked any more.
-    /// `None`: the connection has to be closed.
+    /// Returns the same for a session that has ended: values of sequences are not asked for any
+    /// more. `None` if the connection must be closed.
     pub(super) fn leftover_at_end(&self) -> Option<Leftover> {
         match self.leftover() {
             _ if self.is_for_good || self.listening.is_on || !self.unjudged.is_empty() => None,
@@ -103,7 +103,7 @@ impl Leftovers {
         }
     }
 
-    /// Returns true if losing the connection loses nothing that the session has set up there.
+    /// Returns true if losing the connection would lose nothing that the session has set up there.
     pub(super) fn is_replaceable(&self) -> bool {
         !self.is_unknown
     }
@@ -116,8 +116,9 @@ impl Leftovers {
         if self.unproven.is_some() || !self.unjudged.is_empty() {
             return true;
         }
-        // DISCARD ALL and its kin show when PostgreSQL is asked. Until then the connection is kept.
-        // A session that asks in any way keeps its values there.
+        // The question to PostgreSQL shows the effect of DISCARD ALL and similar statements. Until
+        // then the connection is kept. A session that asks for values of sequences keeps them
+        // there.
         if self.pinned.is_some() {
             return self.is_unknown && !(ends.session.asks && self.generates);
         }
@@ -130,14 +131,14 @@ impl Leftovers {
         true
     }
 
-    /// Returns true if the session had better stay for a while: its connection answers what
-    /// sequences gave.
+    /// Returns true if the session should stay for a while, because its connection answers
+    /// questions about sequences.
     pub(super) fn may_stay(&self) -> bool {
         self.generates && !self.is_unknown && self.unproven.is_none()
     }
 
-    /// Returns the sequences to ask for, if nothing but the values that they gave stands between
-    /// the connection and another session.
+    /// Returns the sequences to ask for, if only the values taken from them keep the connection
+    /// from other sessions.
     pub(super) fn sequences_to_ask(&self, ends: &Ends<'_>) -> Option<SmallVec<[u32; 2]>> {
         let session = &*ends.session;
         let is_free = self.leftover() == Leftover::Values && self.unjudged.is_empty();
@@ -145,7 +146,7 @@ impl Leftovers {
         is_asked.then(|| self.sequences.numbers())?
     }
 
-    /// Notes that the values which sequences gave are known, and removed from the connection.
+    /// Notes that the values taken from sequences are known, and removed from the connection.
     pub(super) fn note_values_taken(&mut self) {
         self.look = Look::Unknown;
         self.generates = false;
@@ -167,7 +168,7 @@ impl Leftovers {
         self.pinned.is_some() || self.is_for_good || self.listening.is_on
     }
 
-    /// Returns true if statements mean here what they mean in the session's lane.
+    /// Returns true if statements mean the same here as in the session's lane.
     pub(super) fn is_as_in_lane(&self) -> bool {
         self.changing.is_none()
             && self.unproven.is_none()
@@ -215,17 +216,17 @@ impl Leftovers {
             _ => {}
         }
         self.listening.has_ended |= matches!(tag, b"UNLISTEN" | b"DISCARD ALL");
-        // The reason for which the connection is kept may have gone.
+        // The reason for which the connection is kept may be gone.
         let goes: [&[u8]; 6] = [b"DROP ", b"DISCARD ", b"RESET", b"SET", b"CLOSE", b"COMMIT"];
         self.is_unknown |= self.pinned.is_some() && goes.iter().any(|goes| tag.starts_with(goes));
         self.settings.completed(tag, cached, undoes_part);
     }
 
-    /// Notes ReadyForQuery: the status before, and the one that it reports. Returns true if the
+    /// Handles ReadyForQuery: the status before, and the reported one. Returns true if the
     /// session's settings have changed.
     pub(super) fn ready(&mut self, (before, now): (u8, u8), settings: &mut Settings) -> bool {
         if now != b'I' || before != b'I' {
-            // A transaction may take the function of `look` with it.
+            // A rollback may remove the function of `look`.
             self.look = Look::Unknown;
         }
         if now != b'I' {
@@ -254,14 +255,14 @@ impl Leftovers {
         self.listening.is_on
     }
 
-    /// Asks if the session still listens, once it has ended to listen to something and nothing is
+    /// Asks if the session still listens, once it has stopped listening to a channel and nothing is
     /// under way. Returns true if the question is sent.
     pub(super) fn asks_for_channels(&mut self, ends: &mut Ends<'_>) -> bool {
         let listening = &mut self.listening;
         if !listening.is_on || !listening.has_ended {
             return false;
         }
-        // The session still listens if a channel is shown, or anything goes wrong.
+        // The session still listens if a channel is shown, or anything fails.
         (listening.has_ended, listening.is_confirmed) = (false, false);
         ends.loan.names.unnamed = None;
         rewrite::query(ends.out(), CHANNELS);
@@ -269,7 +270,7 @@ impl Leftovers {
         true
     }
 
-    /// Takes a message that answers that question. Returns false if it answers another one.
+    /// Handles an answer to that question. Returns false if the message answers another one.
     pub(super) fn is_about_channels(&mut self, ends: &mut Ends<'_>, tag: u8) -> bool {
         let front = ends.queue.front();
         let is_asked = front.is_some_and(|front| matches!(front.what, What::Channels));

@@ -1,20 +1,21 @@
-//! Everything that is not joined: message by message over a server connection, in both directions
-//! at once.
+//! Relays everything that is not joined: message by message over a server connection, in both
+//! directions at the same time.
 //!
-//! A row, a piece of COPY data, an error pass on as they come, never held as a whole. Understood is
-//! only which answers belong to which message, so that statements can be prepared on any server
-//! connection, and what a statement leaves behind, so that the connection can be given back.
+//! Rows, pieces of COPY data and errors are passed on as they arrive, and never held as a whole.
+//! The relay only tracks which answers belong to which message, so that statements can be prepared
+//! on any server connection, and what a statement leaves behind, so that the connection can be
+//! given back.
 //!
-//! | module | state |
+//! | module | content |
 //! | --- | --- |
 //! | here, `forward`, `answers` | [`Relay`]: the loop, and the messages of both directions |
 //! | `ends`, `expect`, `unconfirmed` | the session, its server connection, the answers that are expected |
 //! | `statements`, `renamed`, `unknown`, `failures` | the session's prepared statements there |
-//! | `leftovers`, `judge`, `sequences`, `sequence_question` | what the session may have left there, and how it is given back |
-//! | `followed_settings` | SETs that are in force |
-//! | `block_start` | BEGIN, which is sent before the first statement of a block |
+//! | `leftovers`, `judge`, `sequences`, `sequence_question` | the session's state there, and how the connection is given back |
+//! | `followed_settings` | the SETs in force |
+//! | `block_start` | BEGIN, sent before the first statement of a block |
 //! | `read_aside` | queries of late transactions, which need no BEGIN |
-//! | `defer` | answers that are given before the server has given them |
+//! | `defer` | answers that are sent before the server's |
 
 mod answers;
 mod block_start;
@@ -69,9 +70,9 @@ struct Relay<'s> {
     ends: Ends<'s>,
     /// The session's prepared statements on the connection.
     here: StatementsHere,
-    /// The traces that the session may have left on it.
+    /// The state that the session may have left on it.
     left: Leftovers,
-    /// Answers that are given early.
+    /// Early answers.
     deferred: Deferred,
     /// The beginning of a block.
     block_start: BlockStart,
@@ -79,19 +80,19 @@ struct Relay<'s> {
     aside: ReadAside,
     /// The statements that are bound to its portals.
     portals: Portals,
-    /// The question for values of sequences.
+    /// The question for values taken from sequences.
     question: SequenceQuestion,
-    /// Messages of the client whose answers it has already got.
+    /// The number of messages of the client that are answered already.
     answered: usize,
-    /// Bytes of a message that was begun, from the client to the server.
+    /// The bytes left of an incomplete message, from the client to the server.
     to_server: usize,
-    /// Bytes of a message that was begun, from the server to the client.
+    /// The bytes left of an incomplete message, from the server to the client.
     to_client: usize,
-    /// True while the bytes from the server are not passed on.
+    /// True while bytes from the server are not passed on.
     muted: bool,
-    /// The body of ParameterDescription, until RowDescription is there.
+    /// The body of ParameterDescription, until RowDescription arrives.
     parameters: Box<[u8]>,
-    /// The reason for which statements come here that could be joined.
+    /// The reason why statements that could be joined are relayed.
     reason: &'static str,
     /// True once the server has closed the connection.
     has_ended: bool,
@@ -143,7 +144,7 @@ impl<'s> Relay<'s> {
         let is_followed = session.is_followed();
         let here = StatementsHere::new(session);
         let mut ends = Ends::new(session, loan);
-        // Of a block that begins with the messages in the inbox.
+        // The reason of a block that begins with the messages in the inbox.
         ends.block_doubt = known(reason);
         Self {
             here,
@@ -219,7 +220,7 @@ impl<'s> Relay<'s> {
         let Some(leftover) = leftover.filter(|_| is_usable) else {
             return loan.wire.terminate().await;
         };
-        // What sequences gave is not asked any more.
+        // Values of sequences are not asked for any more.
         if let GivenBack::Kept(loan, _) = loan.give_back(&settings, leftover, &[]).await {
             loan.wire.terminate().await;
         }
@@ -227,12 +228,12 @@ impl<'s> Relay<'s> {
 }
 
 impl Relay<'_> {
-    /// Returns true if everything that was asked is answered, outside of a transaction.
+    /// Returns true if all messages are answered, outside of a transaction.
     fn is_at_rest(&mut self) -> bool {
         self.ends.status == b'I' && self.is_quiet()
     }
 
-    /// Returns true if everything that was asked is answered.
+    /// Returns true if all messages are answered.
     fn is_quiet(&mut self) -> bool {
         self.to_server == 0 && self.to_client == 0 && !self.has_ended && self.ends.is_quiet()
     }
@@ -250,7 +251,7 @@ impl Relay<'_> {
             let is_busy = !self.ends.queue.is_empty();
             self.ends.session.info.set_busy(is_busy);
             if !is_busy && self.ends.out().is_empty() {
-                // Until it is answered, a text is kept: it has to be known what it did.
+                // Until it is answered, a text is kept, because its effect must be known.
                 self.ends.session.connection.settle();
             }
             if self.has_to_reach() {
@@ -319,19 +320,19 @@ impl Relay<'_> {
         }
     }
 
-    /// Passes on the messages that are there, in both directions.
+    /// Passes on the available messages, in both directions.
     fn work(&mut self) -> Result<(), End> {
         loop {
             self.forward()?;
             let outstanding = self.ends.queue.len();
             self.deliver();
-            // What waited for an answer can go on.
+            // Messages that waited for an answer can go on.
             if self.ends.queue.len() == outstanding || self.ends.session.connection.inbox.is_empty()
             {
                 break;
             }
         }
-        // What is left of a message that broke off is never completed.
+        // The rest of a message that broke off never arrives.
         if self.has_ended && !self.is_only_asking() && self.ends.session.connection.out.len() < HIGH
         {
             let breaks_off = self.to_client > 0 && !self.muted;
@@ -343,13 +344,13 @@ impl Relay<'_> {
         Ok(())
     }
 
-    /// Returns true if nothing is under way but the question for values of sequences.
+    /// Returns true if only the question for values of sequences is under way.
     fn is_only_asking(&self) -> bool {
         self.ends.queue.has_only_values() && self.ends.status == b'I' && !self.ends.is_open
     }
 
-    /// Returns why the session ends, with SQLSTATE 08007 if something that it sent may be committed
-    /// without the server's word.
+    /// Returns the reason why the session ends, with SQLSTATE 08007 if something that it sent may
+    /// be committed without confirmation.
     fn last_words(&self, end: End) -> End {
         match end {
             End::Fatal(fault)
@@ -366,7 +367,7 @@ impl Relay<'_> {
         }
     }
 
-    /// Moves bytes between the sockets and the buffers. Returns true if something came.
+    /// Moves bytes between the sockets and the buffers. Returns true if any arrived.
     fn poll_move(&mut self, cx: &mut Context<'_>) -> Result<bool, End> {
         let connection = &mut self.ends.session.connection;
         let was_high = connection.out.len() >= HIGH;
@@ -375,7 +376,7 @@ impl Relay<'_> {
             flushed?;
         }
         if let Poll::Ready(Err(error)) = self.ends.loan.wire.poll_send(cx) {
-            // The server's last words may still be there to be read.
+            // The server's last messages may still be readable.
             tracing::debug!(%error, "a server connection takes nothing any more");
             self.ends.loan.wire.out().clear();
         }
@@ -398,21 +399,21 @@ impl Relay<'_> {
         Ok(came)
     }
 
-    /// Gives back the buffers that a silent client does not need.
+    /// Frees the buffers that a silent client does not need.
     fn release_buffers(&mut self) {
         if self.ends.queue.is_empty() && self.ends.session.connection.out.is_empty() {
             self.ends.session.connection.rest();
         }
     }
 
-    /// Returns true if the client is read on.
+    /// Returns true if more may be read from the client.
     fn may_read(&mut self) -> bool {
         !self.ends.session.connection.ended
             && !self.ends.is_busy()
             && (self.ends.session.connection.inbox.len() < TO_SERVER || self.ends.needs_more())
     }
 
-    /// Returns true if the client has left, and nothing that it asked for is under way.
+    /// Returns true if the client has left, and nothing that it sent is under way.
     fn is_over(&mut self) -> bool {
         // COPY data or a Sync that will never come is not waited for.
         self.ends.session.connection.ended
@@ -424,9 +425,9 @@ impl Relay<'_> {
     /// Answers a statement about a block that the server does not know, or need not know yet.
     /// Returns false for any other message.
     fn answers_block(&mut self) -> bool {
-        // The first message was looked at before the connection was taken.
+        // The first message was examined before the connection was taken.
         let is_at_rest = self.has_begun && self.is_at_rest() && self.answered == 0;
-        // The server sends no notification within a block.
+        // The server sends no notifications within a block.
         is_at_rest
             && !self.left.is_listening()
             && matches!(
@@ -436,7 +437,7 @@ impl Relay<'_> {
     }
 
     /// Sends the beginning of a block that the server does not know yet, before the message at the
-    /// front of the inbox. Returns false if that message waits for the answer.
+    /// front of the inbox. Returns false if that message must wait for the answer.
     fn begin_block(&mut self, tag: u8, total: usize) -> bool {
         let Some(mut block) = self.ends.session.unsent_block.take() else {
             return true;
@@ -459,7 +460,7 @@ impl Relay<'_> {
         goes_on
     }
 
-    /// Notes the kept INSERTs of which the server alone knows what they take from sequences.
+    /// Notes the kept INSERTs that take values from sequences only when the server executes them.
     fn note_kept(&mut self, block: &UnsentBlock) {
         for step in block.kept.steps() {
             if let KeptStep::Write(write) = step
@@ -472,14 +473,14 @@ impl Relay<'_> {
         }
     }
 
-    /// Returns true if nothing more is sent until the server has begun a block: the first query or
-    /// segment of the block was sent.
+    /// Returns true if nothing more is sent until the server has begun a block, because the first
+    /// query or segment of the block was sent.
     fn waits_for_block(&self) -> bool {
         let is_beginning = self.ends.queue.is_beginning() || self.block_start.has_failed();
         is_beginning && self.ends.queue.is_owed()
     }
 
-    /// Returns true if the next message waits until the database has what the session has in the
+    /// Returns true if the next message waits until the database has the session's writes in the
     /// spool.
     fn has_to_reach(&self) -> bool {
         let front = self.ends.front();
@@ -494,7 +495,7 @@ impl Relay<'_> {
             && spool::is_awaited(self.ends.session)
     }
 
-    /// Waits for that. A statement that its client cancels, or that has waited too long, is
+    /// Waits until it has. A statement that its client cancels, or that has waited too long, is
     /// refused.
     async fn reach(&mut self) -> Result<(), End> {
         let reached = spool::reach(self.ends.session).await?;
@@ -505,7 +506,7 @@ impl Relay<'_> {
                 self.here.refuse(&mut self.ends, tag, total, fault);
                 Ok(())
             }
-            // Once the block has begun, it is waited again.
+            // The wait is repeated once the block has begun.
             (Err(_), Some(_)) => Ok(()),
             (Err(_), None) => Err(End::Fatal(lost())),
         }

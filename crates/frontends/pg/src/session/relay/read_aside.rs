@@ -1,9 +1,9 @@
-//! Queries of a late transaction that the server does not know yet: they are executed by
-//! themselves, and the server still need not know the transaction.
+//! Queries of a late transaction that the server does not know yet: they are executed outside of
+//! it, so that the server still need not know the transaction.
 //!
-//! At READ COMMITTED each query has a snapshot of its own, in a transaction or outside of it. So
-//! only those are taken of which is proven that they write and lock nothing, and that do not ask
-//! when their transaction began.
+//! At READ COMMITTED, each query has a snapshot of its own, in a transaction or outside of it. So
+//! this only applies to queries that are proven to write and lock nothing, and that do not ask when
+//! their transaction began.
 
 use std::sync::Arc;
 
@@ -19,9 +19,9 @@ use crate::statements::CachedStatement;
 /// A query or segment of such a transaction.
 #[derive(Default)]
 pub(super) struct ReadAside {
-    /// The names of which the catalog has yet to be asked what they run.
+    /// The names about whose code the catalog must be asked.
     wanted: Option<Arc<Names>>,
-    /// True once the catalog was asked what it runs.
+    /// True once the catalog was asked about its code.
     has_asked: bool,
     /// True from the first message that was passed on to ReadyForQuery.
     has_begun: bool,
@@ -30,13 +30,13 @@ pub(super) struct ReadAside {
 }
 
 impl ReadAside {
-    /// Returns true if something has to be asked before the query at the front of the inbox may be
-    /// executed by itself. Returns the same until it was asked.
+    /// Returns true if something must be asked before the query at the front of the inbox may be
+    /// executed outside of its transaction. Stays true until it was asked.
     pub(super) fn asks(&mut self, ends: &Ends<'_>, left: &Leftovers) -> bool {
         self.asks_isolation(ends, left) || self.unknown(ends, left).is_some()
     }
 
-    /// Asks that. Nothing is under way.
+    /// Asks that. Nothing may be under way.
     ///
     /// # Errors
     /// The connection is lost.
@@ -58,13 +58,13 @@ impl ReadAside {
         Ok(())
     }
 
-    /// Returns true if it has to be asked first at which isolation level transactions begin.
+    /// Returns true if the default isolation level must be asked for first.
     fn asks_isolation(&self, ends: &Ends<'_>, left: &Leftovers) -> bool {
         ends.session.reads_committed.is_none() && left.is_known() && self.query(ends).is_some()
     }
 
-    /// Returns the names in the query at the front of the inbox, if it may be executed by itself
-    /// and the catalog has to be asked first what they run.
+    /// Returns the names in the query at the front of the inbox, if it may be executed outside of
+    /// its transaction and the catalog must be asked first about the code that they run.
     fn unknown(&mut self, ends: &Ends<'_>, left: &Leftovers) -> Option<Arc<Names>> {
         if self.wanted.is_none() && !self.has_asked {
             let query = self.query(ends);
@@ -74,8 +74,8 @@ impl ReadAside {
         self.wanted.clone()
     }
 
-    /// Returns the query at the front of the inbox, of which nothing was passed on, if it may be
-    /// executed by itself as far as its text shows.
+    /// Returns the query at the front of the inbox, of which nothing was passed on, if its text
+    /// allows executing it outside of its transaction.
     fn query(&self, ends: &Ends<'_>) -> Option<Arc<CachedStatement>> {
         let session = &*ends.session;
         let block = session.unsent_block.as_ref()?;
@@ -87,8 +87,8 @@ impl ReadAside {
         may_be_read(&cached, block).then_some(cached)
     }
 
-    /// Returns true if the message at the front of the inbox is passed on, and its transaction
-    /// stays unknown to the server.
+    /// Returns true if the message at the front of the inbox is passed on without making the
+    /// transaction known to the server.
     pub(super) fn takes(
         &mut self,
         ends: &Ends<'_>,
@@ -103,7 +103,7 @@ impl ReadAside {
             return true;
         }
         let is_taken = match tag {
-            // They execute nothing, and none of them fails with its transaction.
+            // These messages execute nothing, and none of them fails with its transaction.
             b'C' | b'H' | b'S' => session.own.late && block.keeps,
             _ if !is_late(session, block) => false,
             b'P' => true,
@@ -126,8 +126,8 @@ impl ReadAside {
         self.has_begun && ends.queue.is_owed()
     }
 
-    /// Notes the end of the query or segment. Returns the status of the transaction that its client
-    /// learns, if the server does not know the transaction.
+    /// Handles the end of the query or segment. Returns the transaction status for the client, if
+    /// the server does not know the transaction.
     pub(super) fn ended(&mut self, ends: &mut Ends<'_>) -> Option<u8> {
         let ended = std::mem::take(self);
         let block = ends.session.unsent_block.as_mut()?;
@@ -137,8 +137,8 @@ impl ReadAside {
         Some(unsent_block::status(ends.session))
     }
 
-    /// Notes an error that the client gets: its transaction has failed, although the server does
-    /// not know it.
+    /// Notes an error sent to the client: its transaction has failed, although the server does not
+    /// know it.
     pub(super) fn failed(ends: &mut Ends<'_>) {
         if let Some(block) = &mut ends.session.unsent_block {
             block.has_failed = true;
@@ -146,14 +146,14 @@ impl ReadAside {
     }
 }
 
-/// Returns true if queries of a block may be executed by themselves.
+/// Returns true if queries of a block may be executed outside of it.
 fn is_late(session: &Session, block: &UnsentBlock) -> bool {
     session.own.late && block.keeps && !block.has_failed
 }
 
 /// Returns true if the messages in the inbox, up to the end of their query or segment, only read.
 fn only_reads(ends: &Ends<'_>, left: &Leftovers, block: &UnsentBlock) -> bool {
-    // Above READ COMMITTED all queries of a transaction have one snapshot.
+    // Above READ COMMITTED, all queries of a transaction have the same snapshot.
     if ends.session.reads_committed != Some(true) || !left.is_known() {
         return false;
     }
@@ -171,7 +171,7 @@ fn only_reads(ends: &Ends<'_>, left: &Leftovers, block: &UnsentBlock) -> bool {
             Message::Sync => return total == HEADER,
             Message::Bind(bind) if bind.portal.is_empty() && is_read() => {}
             Message::Execute(b"", 0) | Message::Describe(..) | Message::Close(..) => {}
-            // A Parse may give another meaning to a name that is bound behind it.
+            // A Parse may give another meaning to a name that is bound after it.
             _ => return false,
         }
         at += total;
@@ -179,13 +179,12 @@ fn only_reads(ends: &Ends<'_>, left: &Leftovers, block: &UnsentBlock) -> bool {
     false
 }
 
-/// Returns true for a statement that may be executed outside of its block, as far as its text
-/// shows.
+/// Returns true for a statement that its text allows executing outside of its block.
 fn may_be_read(cached: &CachedStatement, block: &UnsentBlock) -> bool {
     cached.names().is_some_and(|names| {
-        // No transaction takes back what a sequence has given. A kept row may yet take the value.
+        // No rollback takes back the value of a sequence. A kept row may still take the value.
         names.only_generates() && !block.kept.is_open()
-            // It would not see what is kept.
+            // It would not see kept writes.
             || names.only_queries() && !cached.may_freeze && !block.kept.has_writes()
     })
 }

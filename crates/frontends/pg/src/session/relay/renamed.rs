@@ -3,13 +3,13 @@
 //!
 //! A session's statements have names of the process at the server, which all sessions share. So the
 //! names in such a text are replaced, and put back in the server's errors. A DEALLOCATE must not
-//! take a statement away from other sessions: in its place stands a statement without any effect,
-//! and the session forgets its own name.
+//! remove a statement that other sessions use: a statement without any effect replaces it, and the
+//! session drops its own name.
 //!
-//! A simple query ends the extended messages before it, and an error among those would swallow it.
-//! So a statement that it executes is prepared in a cycle of its own, which the query waits for. In
-//! a failed transaction the server prepares nothing: a text that rolls it back prepares the
-//! statement by itself, for that one time.
+//! A simple query ends the extended messages before it, and after an error in them the server would
+//! skip the query. So a statement that it executes is prepared in a cycle of its own, which the
+//! query waits for. In a failed transaction the server prepares nothing: a text that rolls it back
+//! prepares the statement itself, for a single use.
 
 use std::ops::Range;
 
@@ -25,8 +25,8 @@ use crate::codec::{answer, failure};
 use crate::pool::{Names, PASSING};
 use crate::statements::{CachedStatement, FixedTypes, PreparedStatement};
 
-/// The statement in place of DEALLOCATE. It leaves nothing behind, is executed wherever DEALLOCATE
-/// is, and is refused in a failed transaction.
+/// The statement that replaces DEALLOCATE. It has no effect, is allowed wherever DEALLOCATE is, and
+/// is refused in a failed transaction.
 const NO_EFFECT: &str = "UNLISTEN \"windrow\"";
 
 /// The progress of the preparation that a simple query needs.
@@ -42,13 +42,13 @@ pub(super) enum Preparation {
 pub(super) struct Renamed {
     pub(super) sql: String,
     pub(super) renames: Renames,
-    /// The notices about names that the server would have cut.
+    /// The notices about names that the server would have truncated.
     pub(super) notices: BytesMut,
 }
 
 impl StatementsHere {
-    /// Returns the text of a statement with the names that its statements have on this connection.
-    /// They are prepared there if need be. `None`: the text names none of the session's statements.
+    /// Returns the text of a statement with the names that its statements have on this connection,
+    /// and prepares them if needed. `None` if the text names none of the session's statements.
     pub(super) fn renamed(
         &mut self,
         ends: &mut Ends<'_>,
@@ -99,8 +99,8 @@ impl StatementsHere {
     }
 
     /// Returns the parts of a text to replace, and their replacements, if a statement of the text
-    /// names one of the session's: one part, or three if it is prepared by the text. `nth`: the
-    /// place of the statement in the text. `goes_on`: a failed transaction is rolled back before.
+    /// names one of the session's: one part, or three if the text prepares it. `nth`: the position
+    /// of the statement in the text. `goes_on`: true if a failed transaction is rolled back before.
     fn instead(
         &mut self,
         ends: &mut Ends<'_>,
@@ -126,11 +126,11 @@ impl StatementsHere {
             renames.others.push_back((nth, removes));
             return vec![(step.place.clone(), NO_EFFECT.to_owned())];
         }
-        // The server executes no EXECUTE of an EXECUTE.
+        // The server does not execute an EXECUTE of an EXECUTE.
         if statement.cached.names_statements() {
             return Vec::new();
         }
-        // A Parse that fails before a simple query would swallow the query.
+        // After a Parse that fails, the server would skip the simple query.
         let is_here = self
             .name_of(ends, statement, named.name.as_bytes())
             .is_some();
@@ -159,7 +159,7 @@ impl StatementsHere {
         vec![(named.place.clone(), instead)]
     }
 
-    /// Prepares the session's statements that a simple query names and that are not here.
+    /// Prepares the session's statements that a simple query names and that are not prepared here.
     pub(super) fn prepare_named(&mut self, ends: &mut Ends<'_>, text: &[u8]) -> Preparation {
         if self.preparing.is_some() && !ends.queue.is_empty() {
             return Preparation::UnderWay;
@@ -191,7 +191,8 @@ impl StatementsHere {
         Preparation::UnderWay
     }
 
-    /// Returns the names in a text of the session's statements that are executed and are not here.
+    /// Returns the names of the session's statements that a text executes and that are not prepared
+    /// here.
     fn missing(&self, ends: &Ends<'_>, text: &[u8]) -> Vec<Vec<u8>> {
         let text = std::str::from_utf8(text).ok();
         let steps = text.and_then(windrow_sql::steps).unwrap_or_default();
@@ -209,8 +210,8 @@ impl StatementsHere {
         names.filter(is_missing).collect()
     }
 
-    /// Keeps an error of such a preparation: it is the answer to the query. Returns false if the
-    /// error answers something else.
+    /// Keeps an error of such a preparation, which answers the query. Returns false if the error
+    /// answers another message.
     pub(super) fn keep_of_preparing(&mut self, body: &[u8]) -> bool {
         let Some(preparing) = &mut self.preparing else {
             return false;
@@ -229,8 +230,8 @@ impl StatementsHere {
     }
 }
 
-/// Returns SQL that prepares a statement under the name that is used once. `None`: SQL has no
-/// form for it.
+/// Returns SQL that prepares a statement under the name for a single use; `None` if SQL has no form
+/// for it.
 fn preparation(ends: &Ends<'_>, statement: &PreparedStatement) -> Option<String> {
     let session = &*ends.session;
     let exact = statement.exact(&session.shared.cache, session.utf8);
@@ -247,10 +248,10 @@ fn preparation(ends: &Ends<'_>, statement: &PreparedStatement) -> Option<String>
     Some(format!("PREPARE \"{PASSING}\"{types} AS {text}\n;"))
 }
 
-/// The first words of statements that SQL prepares.
+/// The first words of statements that SQL can prepare.
 const PREPARED: [&str; 6] = ["select", "insert", "update", "delete", "values", "with"];
 
-/// Returns the name of a built-in type that drivers name by its number.
+/// Returns the name of a built-in type that drivers specify by its OID.
 fn type_name(oid: u32) -> Option<&'static str> {
     const NAMES: [(u32, &str); 18] = [
         (16, "bool"),

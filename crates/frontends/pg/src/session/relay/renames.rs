@@ -1,4 +1,4 @@
-//! The names of prepared statements that were replaced in a text, and their way back into the
+//! The names of prepared statements that were replaced in a text, and their restoration in the
 //! server's answers.
 
 use std::collections::VecDeque;
@@ -14,14 +14,14 @@ pub(super) struct Renames {
     pub(super) removes: bool,
     /// Names at the server, and those of the session.
     pub(super) names: Vec<(String, Box<str>)>,
-    /// Statements of the text that are answered otherwise, by their place in the text.
+    /// Statements of the text whose completion means something else, by their position in the text.
     pub(super) others: VecDeque<(usize, Completion)>,
-    /// Statements of the text that are complete.
+    /// The number of complete statements of the text.
     complete: usize,
     pub(super) edits: Vec<Edit>,
 }
 
-/// A statement of a text as the server gets it whose completion means something else.
+/// The meaning of the completion of a statement that differs from the session's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Completion {
     /// Statement in place of DEALLOCATE of this statement of the session.
@@ -47,7 +47,8 @@ impl Renames {
         }
     }
 
-    /// Notes that a statement of the text is complete. Gives what that means, if it is not its own.
+    /// Notes that a statement of the text is complete. Returns the meaning of that, if it is not
+    /// the statement's own.
     pub(super) fn completed(&mut self) -> Option<Completion> {
         let nth = self.complete;
         self.complete += 1;
@@ -62,7 +63,8 @@ impl Renames {
         others.any(|(_, other)| matches!(other, Completion::Deallocates(gone) if **gone == *name))
     }
 
-    /// Writes the server's error with the session's names, and with the place in its own text.
+    /// Writes the server's error with the session's names, and with the position in the session's
+    /// text.
     pub(super) fn translate(&self, body: &[u8], out: &mut BytesMut) {
         answer::message(out, b'E', |out| {
             for field in body.split(|byte| *byte == 0) {
@@ -83,7 +85,7 @@ impl Renames {
         });
     }
 
-    /// The place in the session's own text, where characters count from 1.
+    /// Returns the position in the session's own text, where characters count from 1.
     fn place(&self, place: usize) -> usize {
         let at = place.saturating_sub(1);
         let (mut added, mut removed) = (0, 0);

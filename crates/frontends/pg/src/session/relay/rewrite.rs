@@ -1,4 +1,4 @@
-//! Messages to the server, with names that all sessions share.
+//! Writes messages to the server, with names that all sessions share.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::codec::answer::{message, text};
 use crate::codec::message::{Bind, HEADER};
 use crate::pool::NOWHERE;
 
-/// Parse.
+/// Writes Parse.
 pub(super) fn parse(out: &mut BytesMut, name: &[u8], sql: &[u8], types: &[u32]) {
     message(out, b'P', |out| {
         text(out, name);
@@ -18,7 +18,7 @@ pub(super) fn parse(out: &mut BytesMut, name: &[u8], sql: &[u8], types: &[u32]) 
     });
 }
 
-/// Bind: `rest` is what stands behind the names.
+/// Writes Bind. `rest`: the bytes after the names.
 pub(super) fn bind(out: &mut BytesMut, portal: &[u8], statement: &[u8], rest: &[u8]) {
     message(out, b'B', |out| {
         text(out, portal);
@@ -33,12 +33,12 @@ pub(super) fn behind_names<'b>(bind: &Bind<'_>, bytes: &'b [u8]) -> &'b [u8] {
     bytes.get(names..).unwrap_or_default()
 }
 
-/// A Bind that fails.
+/// Writes a Bind that fails.
 pub(super) fn failing(out: &mut BytesMut) {
     bind(out, b"", NOWHERE.as_bytes(), &[0; 6]);
 }
 
-/// Describe or Close of a statement.
+/// Writes Describe or Close of a statement.
 pub(super) fn statement(out: &mut BytesMut, tag: u8, name: &[u8]) {
     message(out, tag, |out| {
         out.put_u8(b'S');
@@ -46,7 +46,7 @@ pub(super) fn statement(out: &mut BytesMut, tag: u8, name: &[u8]) {
     });
 }
 
-/// Execute of the unnamed portal.
+/// Writes Execute of the unnamed portal.
 pub(super) fn execute(out: &mut BytesMut) {
     message(out, b'E', |out| {
         text(out, b"");
@@ -54,7 +54,7 @@ pub(super) fn execute(out: &mut BytesMut) {
     });
 }
 
-/// Close of the unnamed portal.
+/// Writes Close of the unnamed portal.
 pub(super) fn close_portal(out: &mut BytesMut) {
     message(out, b'C', |out| {
         out.put_u8(b'P');
@@ -62,17 +62,17 @@ pub(super) fn close_portal(out: &mut BytesMut) {
     });
 }
 
-/// Sync.
+/// Writes Sync.
 pub(super) fn sync(out: &mut BytesMut) {
     message(out, b'S', |_| {});
 }
 
-/// A simple query.
+/// Writes a simple query.
 pub(super) fn query(out: &mut BytesMut, sql: &[u8]) {
     message(out, b'Q', |out| text(out, sql));
 }
 
-/// An ErrorResponse in which something else stands at a place.
+/// Writes an ErrorResponse in which a part of the body is replaced.
 pub(super) fn error(out: &mut BytesMut, body: &[u8], place: Range<usize>, instead: &[u8]) {
     message(out, b'E', |out| {
         out.put_slice(body.get(..place.start).unwrap_or_default());

@@ -1,9 +1,10 @@
-//! The question for the values that sequences gave, sent behind the end of a transaction block, in
+//! The question for the values taken from sequences, sent after the end of a transaction block, in
 //! the same write.
 //!
 //! The question is sent if another session waits for a server connection: once it is answered, this
-//! one can be given back without a round trip. The values are removed from the connection with it.
-//! If anything of the question fails, nothing of its answer counts: [`Loan::give_back`] asks again.
+//! one can be given back without a round trip. The question also removes the values from the
+//! connection. If any part of it fails, its answer does not count, and [`Loan::give_back`] asks
+//! again.
 //!
 //! [`Loan::give_back`]: crate::pool::Loan::give_back
 
@@ -23,26 +24,26 @@ use crate::codec::data_row;
 use crate::pool::{Drawn, Names, StatementKey};
 use crate::statements::{CachedStatement, FixedTypes};
 
-/// Removes the values that sequences gave.
+/// Removes the values taken from sequences.
 const DISCARD: &str = "DISCARD SEQUENCES";
 
-/// Sequences that are asked for at once.
+/// The most sequences in one question.
 const MAX_SEQUENCES: usize = 8;
 
-/// The question for the values that sequences gave, of one loan of a server connection.
+/// The question for the values taken from sequences, of one loan of a server connection.
 #[derive(Default)]
 pub(super) struct SequenceQuestion {
-    /// Statements of the query or segment that is being sent.
+    /// The number of statements of the query or segment that is being sent.
     statements: usize,
     /// True if the last of them ends a transaction block.
     ends_block: bool,
-    /// The sequences that are asked for.
+    /// The sequences in the question.
     sequences: SmallVec<[u32; 2]>,
-    /// The values that were answered, in text: of `lastval()`, and of `currval()` of each.
+    /// The answered values, as text: of `lastval()`, and of `currval()` of each sequence.
     values: SmallVec<[i64; 3]>,
     /// The names of the question's statements.
     keys: SmallVec<[StatementKey; 2]>,
-    /// True once anything of a question has failed.
+    /// True once any part of a question has failed.
     has_failed: bool,
 }
 
@@ -56,7 +57,7 @@ impl SequenceQuestion {
         });
     }
 
-    /// Sends the question after a query or segment, if that was one statement which ends a
+    /// Sends the question after a query or segment, if that was a single statement that ends a
     /// transaction block, and another session waits for a connection. `settings`: the fingerprint
     /// of the settings under which statements are prepared.
     pub(super) fn follow(&mut self, ends: &mut Ends<'_>, left: &Leftovers, settings: u64) {
@@ -65,7 +66,7 @@ impl SequenceQuestion {
         if !may_follow || !ends.loan.is_wanted() || ends.queue.skipping {
             return;
         }
-        // A client that has sent more goes on with the connection.
+        // A client that has sent more continues on the connection.
         if !ends.session.connection.inbox.is_empty() {
             return;
         }
@@ -92,9 +93,8 @@ impl SequenceQuestion {
         ends.queue.push(What::Values, true);
     }
 
-    /// Takes a message that answers the question, with its body. Returns `None` if it answers
-    /// something else. At the end of the answer returns what sequences gave, if all of that is
-    /// known.
+    /// Handles an answer to the question. Returns `None` if the message answers another one. At the
+    /// end of the answer, returns the values taken from sequences, if all of them are known.
     pub(super) fn take(
         &mut self,
         ends: &mut Ends<'_>,
@@ -148,7 +148,7 @@ impl SequenceQuestion {
 pub(super) enum QuestionReply {
     /// A part of the answer, or the end of one that does not count.
     Part,
-    /// The end of the answer, and the values that sequences gave.
+    /// The end of the answer, with the values taken from sequences.
     Whole(Drawn),
 }
 
@@ -157,7 +157,7 @@ pub(super) enum QuestionReply {
 fn question(sequences: &[u32]) -> String {
     let mut sql = "SELECT pg_catalog.lastval()".to_owned();
     for sequence in sequences {
-        // Writing to a text never fails.
+        // Writing to a text cannot fail.
         let _written = write!(sql, ", pg_catalog.currval({sequence})");
     }
     sql
@@ -174,7 +174,7 @@ fn prepare(ends: &mut Ends<'_>, key: StatementKey, name: &str, sql: &str) {
     if ends.loan.names.fixed_types(key).is_some() {
         return;
     }
-    // It may be there from before a message that was passed over.
+    // It may exist, from before a message that was skipped.
     rewrite::statement(ends.out(), b'C', name.as_bytes());
     rewrite::parse(ends.out(), name.as_bytes(), sql.as_bytes(), &[]);
     if let Some(oldest) = ends.loan.names.add(key, FixedTypes::default()) {

@@ -1,11 +1,10 @@
-//! Questions for the values that sequences gave to a session, on its server connection and
-//! elsewhere.
+//! Questions for the values taken from sequences, on the session's server connection and elsewhere.
 //!
-//! What was taken elsewhere was taken before: all that a session sends goes through its connection
-//! as long as it has one. So SQL stands in a question's place that looks, when the server comes to
-//! it, if a value was taken on the connection, and else says the value that is known. Looking takes
-//! a function: the server's own question is an error if nothing was taken
-//! ([`Loan::watch`](crate::pool::Loan::watch)).
+//! Values taken elsewhere were taken earlier, because everything that a session sends goes through
+//! its connection as long as it has one. So a question is replaced by SQL that checks, when the
+//! server executes it, if a value was taken on the connection, and otherwise returns the known
+//! value. The check needs a function, because the server's own question is an error if no value was
+//! taken ([`Loan::watch`](crate::pool::Loan::watch)).
 
 use windrow_sql::{Effect, Reading, Sequences};
 
@@ -16,7 +15,7 @@ use crate::codec::message::{Front, Message};
 use crate::session::state::End;
 use crate::statements::CachedStatement;
 
-/// Returns the sequences that a statement takes values from by their names. `text`: with its
+/// Returns the sequences from which a statement takes values by their names. `text`: with its
 /// literals.
 pub(super) fn named_in(cached: &CachedStatement, text: &[u8]) -> Option<Sequences> {
     let names = cached.names()?;
@@ -25,7 +24,7 @@ pub(super) fn named_in(cached: &CachedStatement, text: &[u8]) -> Option<Sequence
     takes.then(|| text.map(windrow_sql::sequences).unwrap_or_default())
 }
 
-/// Returns true for a text that asks what sequences gave.
+/// Returns true for a text that asks for the values taken from sequences.
 fn asks(cached: &CachedStatement) -> bool {
     fn asks(effect: &Effect) -> bool {
         match effect {
@@ -40,15 +39,15 @@ fn asks(cached: &CachedStatement) -> bool {
     }
 }
 
-/// Returns true if a statement asks what the session took from sequences, and that is not known
-/// before the spool is applied.
+/// Returns true if a statement asks for a value taken from a sequence that is not known before the
+/// spool is applied.
 pub(super) fn asks_for_spooled(ends: &mut Ends<'_>, cached: &CachedStatement) -> bool {
     let mut executed = ends.executed_by(cached).into_iter();
     let asks = asks(cached) || executed.any(|one| asks(&one));
     asks && ends.session.values.asks_for_lost()
 }
 
-/// Returns true for a text that itself takes no value from a sequence.
+/// Returns true for a text that takes no value from a sequence itself.
 fn only_reads(cached: &CachedStatement) -> bool {
     const CALLED: [&str; 3] = ["currval", "lastval", "pg_get_serial_sequence"];
     let names = cached.names();
@@ -64,8 +63,8 @@ impl Leftovers {
         self.sequences.to_ask(known, !self.unjudged.is_empty())
     }
 
-    /// Returns a question with the values that are known from elsewhere in its place. `None`: the
-    /// server answers it as it is.
+    /// Returns a question in which known values replace those taken elsewhere; `None` if the server
+    /// answers it unchanged.
     pub(super) fn answerable(
         &self,
         ends: &Ends<'_>,
@@ -77,7 +76,7 @@ impl Leftovers {
             return None;
         }
         let looks = self.look == Look::Can;
-        // If it cannot look, nothing may have been taken here, nor be taken by the text itself.
+        // Without the check, no value may have been taken here, nor may the text itself take one.
         let is_judged = self.unjudged.is_empty() && self.unproven.is_none();
         let is_known = looks || (!self.generates && is_judged && only_reads(cached));
         if !is_known {
@@ -94,19 +93,19 @@ impl Leftovers {
         )
     }
 
-    /// Returns true if what begins with the next message asks what was taken elsewhere, and has yet
-    /// to be made able to look.
+    /// Returns true if the next query or segment asks for a value taken elsewhere, and the check is
+    /// not available yet.
     pub(super) fn needs_look(&self, ends: &Ends<'_>) -> bool {
         self.look == Look::Unknown
             && !self.is_listening()
             && !ends.is_open
-            // What is under way may leave a transaction that has failed.
+            // A statement under way may leave a failed transaction.
             && (ends.status != b'E' || !ends.queue.is_empty())
             && !ends.session.values.is_empty()
             && asks_ahead(ends)
     }
 
-    /// Makes questions able to look. Nothing is under way.
+    /// Makes the check available. Nothing may be under way.
     ///
     /// # Errors
     /// The connection is lost.
@@ -122,7 +121,7 @@ impl Leftovers {
     }
 }
 
-/// Returns true if a message that has come asks, up to the end of its segment.
+/// Returns true if an available message asks for such a value, up to the end of its segment.
 fn asks_ahead(ends: &Ends<'_>) -> bool {
     let (connection, mut at) = (&ends.session.connection, 0);
     while let Ok(Front::Whole { tag, total }) = connection.front(at) {
@@ -144,7 +143,7 @@ fn asks_ahead(ends: &Ends<'_>) -> bool {
     false
 }
 
-/// Returns true if the name of a question stands somewhere in a text.
+/// Returns true if the name of such a question occurs in a text.
 fn names_a_question(text: &[u8]) -> bool {
     let named = |at: usize| {
         let name = at.checked_sub(4).and_then(|from| text.get(from..at + 3));

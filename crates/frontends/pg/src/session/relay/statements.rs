@@ -1,6 +1,6 @@
 //! The session's prepared statements on the server connection, under names that all sessions share.
 //!
-//! A statement is prepared there when it is needed. Nothing here decides if it is needed.
+//! A statement is prepared there when other parts of the relay need it.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -22,18 +22,18 @@ use crate::statements::{
 
 /// The session's statements on its server connection.
 pub(super) struct StatementsHere {
-    /// A fingerprint of the session's settings, which its statements were read under.
+    /// A fingerprint of the session's settings, under which its statements are prepared.
     pub(super) settings: u64,
     /// True if the unnamed statement was parsed since the last Sync.
     pub(super) is_unnamed_new: bool,
-    /// The types of an unnamed statement whose client may use it in a later segment: asked for at
-    /// Sync.
+    /// The types of an unnamed statement whose client may use it in a later segment: they are asked
+    /// for at Sync.
     pub(super) unfixed: Option<FixedTypes>,
     /// The types of a statement that is being prepared again, which the next message waits for.
     awaited: Option<AwaitedTypes>,
     /// True if SQL may have prepared statements on the server connection.
     pub(super) sql_prepares: bool,
-    /// The preparation of statements that the simple query at the front of the inbox names.
+    /// The preparation of statements that are named in the simple query at the front of the inbox.
     pub(super) preparing: Option<Preparing>,
 }
 
@@ -69,7 +69,7 @@ impl StatementsHere {
         let session = &mut *ends.session;
         let cached = session.prepared(parse);
         if let Some(fault) = refused_name(parse.name, &session.statements) {
-            // The server looks at the name once it has understood the text.
+            // The server checks the name only after it has parsed the text.
             ends.pass_statement(&cached.text, &cached.types);
             return ends.fail(fault);
         }
@@ -133,8 +133,8 @@ impl StatementsHere {
         self.awaited.is_some()
     }
 
-    /// Notes a Bind of the unnamed statement: its types are asked for if its execution may change
-    /// what the text means.
+    /// Notes a Bind of the unnamed statement. Asks for its types if its execution may change the
+    /// meaning of the text.
     pub(super) fn note_unnamed_bound(&mut self, ends: &mut Ends<'_>, cached: &CachedStatement) {
         match cached.may_infer() {
             true => self.ask_for_types(ends),
@@ -142,15 +142,15 @@ impl StatementsHere {
         }
     }
 
-    /// Lets the server say that SQL has prepared another statement under this name. The server
-    /// looks at the name once it has understood the text.
+    /// Lets the server report if SQL has prepared another statement under this name. The server
+    /// checks the name after it has parsed the text.
     fn check_name(&mut self, ends: &mut Ends<'_>, cached: &CachedStatement, name: &[u8]) {
         ends.pass_statement(&cached.text, &cached.types);
         unknown::check(ends, name);
     }
 
     /// Prepares a text at the server for the client's statement of a name. `fixed`: the place for
-    /// the types that the server gives it. `undo`: the statement before, if the client asked for
+    /// the types that the server reports. `undo`: the statement before, if the client asked for
     /// this one.
     fn prepare(
         &mut self,
@@ -163,7 +163,7 @@ impl StatementsHere {
     ) {
         let key = (cached.number, self.settings);
         let sql = local::substitute(cached, &ends.session.own);
-        // A DEALLOCATE is prepared as it is: its name counts once it is bound.
+        // A DEALLOCATE is prepared unchanged: its name counts once it is bound.
         let renamed = self.renamed(ends, cached, &cached.text);
         let renamed = renamed.filter(|renamed| !renamed.renames.removes);
         let own = sql
@@ -181,8 +181,8 @@ impl StatementsHere {
             }
             return;
         }
-        // The statement may be there from before, under a table that has changed since, or because
-        // a message was passed over.
+        // The statement may exist, for a table that has changed since, or because a message was
+        // skipped.
         let name = Names::name(key);
         ends.close_statement(name.as_bytes());
         rewrite::parse(ends.out(), name.as_bytes(), sql, &cached.types);
@@ -207,8 +207,8 @@ impl StatementsHere {
         }
     }
 
-    /// Returns true while a statement is prepared here that was prepared elsewhere, and whose rows
-    /// may be others by now: a round trip.
+    /// Returns true while a statement is prepared here that was prepared elsewhere, and whose
+    /// result columns may have changed: this takes a round trip.
     pub(super) fn has_to_prepare(&mut self, ends: &mut Ends<'_>, tag: u8, total: usize) -> bool {
         let was_own = match &self.awaited {
             Some(awaited) if awaited.fixed.get().is_none() => return !ends.queue.is_empty(),
@@ -227,7 +227,7 @@ impl StatementsHere {
         let Some(fixed) = statement.fixed.get() else {
             return false;
         };
-        // Without rows a statement is described without the server.
+        // A statement without result columns is described without the server.
         let is_inferred = tag == b'B' && fixed.parameters != statement.cached.types;
         let is_checked = is_inferred || fixed.fields.is_some();
         let is_known = statement.cached.names_statements() || self.has(ends, statement, &name);
@@ -248,8 +248,9 @@ impl StatementsHere {
         true
     }
 
-    /// Returns the server's error for a Bind with another number of values. In a failed transaction
-    /// a statement that is not here cannot be prepared again, so that the server could say it.
+    /// Returns the server's error for a Bind with another number of values. In a failed
+    /// transaction, a statement that is not prepared here cannot be prepared, so the server could
+    /// not report it.
     pub(super) fn misfit(&self, ends: &Ends<'_>, bind: &Bind<'_>) -> Option<Fault> {
         let (count, wanted) = (bind.count, ends.wanted(bind)?);
         let statement = ends.session.statements.get(bind.statement)?;
@@ -306,9 +307,9 @@ impl StatementsHere {
         })
     }
 
-    /// Prepares a statement that was prepared elsewhere: with the types that its client named, or
-    /// with the types that were reported to it. `fixed`: the place for the types that the server
-    /// gives it. Returns its name here.
+    /// Prepares a statement that was prepared elsewhere, with the types that its client named, or
+    /// with those that were reported to it. `fixed`: the place for the types that the server
+    /// reports. Returns its name here.
     pub(super) fn prepare_again(
         &mut self,
         ends: &mut Ends<'_>,
@@ -337,7 +338,7 @@ impl StatementsHere {
     pub(super) fn prepared_here(&mut self, ends: &mut Ends<'_>, name: &[u8]) -> Here {
         let Some(statement) = ends.session.statements.get(name).cloned() else {
             if name.is_empty() {
-                // What may be there belongs to another session.
+                // An existing unnamed statement belongs to another session.
                 ends.loan.names.unnamed = None;
                 ends.close_statement(b"");
             }
@@ -358,7 +359,8 @@ impl StatementsHere {
         }
     }
 
-    /// Returns the name that the session's statement has here, whatever rows it gives by now.
+    /// Returns the name that the session's statement has here, even if its result columns have
+    /// changed.
     pub(super) fn named_here(&mut self, ends: &mut Ends<'_>, name: &[u8]) -> Option<String> {
         match self.prepared_here(ends, name) {
             Here::As(_, here) => Some(here),
@@ -371,7 +373,7 @@ impl StatementsHere {
         let statement = ends.session.statements.get(name);
         let fixed = statement.and_then(|statement| statement.fixed.get().cloned());
         if let Some(fixed) = fixed.as_ref().filter(|fixed| fixed.fields.is_none()) {
-            // The server says it of any statement that it has, without a look at its tables, in a
+            // The server describes any statement that it has without checking its tables, in a
             // failed transaction as well.
             return ends.say_parameters(&fixed.parameters, answer::NO_DATA, muted);
         }
@@ -410,13 +412,13 @@ impl StatementsHere {
     }
 }
 
-/// Asks which types the statement of a name was given.
+/// Asks for the types of the statement of a name.
 fn ask(ends: &mut Ends<'_>, name: &[u8], fixed: FixedTypes) {
     rewrite::statement(ends.out(), b'D', name);
     ends.queue.push(What::Types(fixed), true);
 }
 
-/// Numbers the settings, for statements that were read under them.
+/// Returns a number for the settings under which statements are prepared.
 fn fingerprint(session: &Session) -> u64 {
     let set = &session.who.settings.set;
     match set.is_empty() {
@@ -425,7 +427,7 @@ fn fingerprint(session: &Session) -> u64 {
     }
 }
 
-/// Returns why a statement cannot be prepared under a name.
+/// Returns the reason why a statement cannot be prepared under a name.
 fn refused_name(name: &[u8], statements: &PreparedStatements) -> Option<Fault> {
     if name.is_empty() {
         return None;
@@ -440,16 +442,17 @@ fn refused_name(name: &[u8], statements: &PreparedStatements) -> Option<Fault> {
 
 /// The place of a session's statement on the server connection.
 pub(super) enum Here {
-    /// The statement is there, under this name.
+    /// The statement is prepared under this name.
     As(Arc<CachedStatement>, String),
-    /// The statement gives other rows by now than were reported to its client.
+    /// The result columns of the statement have changed since they were reported to its client.
     Changed,
     /// The session has no such statement.
     Nowhere,
 }
 
-/// The server's error for a statement that gives other rows than when it was parsed. Drivers
-/// recognize it by the place in the server's source, and prepare the statement again.
+/// Returns the server's error for a statement whose result columns have changed since it was
+/// parsed. Drivers recognize it by the position in the server's source, and prepare the statement
+/// again.
 pub(super) fn other_rows() -> Fault {
     const WORDS: &str = "cached plan must not change result type";
     let fields = [

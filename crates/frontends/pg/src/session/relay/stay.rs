@@ -1,8 +1,8 @@
 //! Staying on a server connection that could be given back.
 //!
-//! The values that a statement took from sequences are all known to its server connection:
-//! `currval()` asked right after it is answered there. Another session that needs the connection
-//! gets it.
+//! A server connection knows all values that a statement took from sequences, so a question for
+//! `currval()` right after it can be answered there. If another session needs the connection, this
+//! one gives it back.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::statements::{CachedStatement, NotJoined, in_lane};
 /// The longest time that a silent session stays.
 const MAX_STAY: Duration = Duration::from_secs(60);
 
-/// Waits for the next message of the client. Returns true if the session goes on here.
+/// Waits for the next message of the client. Returns true if the session continues here.
 ///
 /// # Errors
 /// The session ends.
@@ -57,7 +57,7 @@ pub(super) async fn stay(ends: &mut Ends<'_>) -> Result<bool, End> {
 }
 
 /// Returns true if the session stays for the message that its client has sent; `None` until the
-/// message is whole.
+/// message is complete.
 fn stays(ends: &Ends<'_>) -> Option<bool> {
     if ends.session.connection.ended {
         return Some(false);
@@ -87,7 +87,7 @@ fn stays(ends: &Ends<'_>) -> Option<bool> {
     }
 }
 
-/// Returns true if a first write that may be kept stands behind the BEGIN at the front.
+/// Returns true if the BEGIN at the front is followed by a first write that may be kept.
 fn begins_with_kept(ends: &Ends<'_>) -> bool {
     let session = &*ends.session;
     let connection = &session.connection;
@@ -105,8 +105,8 @@ fn begins_with_kept(ends: &Ends<'_>) -> bool {
     false
 }
 
-/// Returns true for a first write of a transaction block that may be kept without a server
-/// connection, as far as is known.
+/// Returns true for a first write of a transaction block that can probably be kept without a server
+/// connection.
 fn may_be_kept(session: &Session, cached: &Arc<CachedStatement>) -> bool {
     let parsed = cached.parsed();
     let late = session.own.late;
@@ -126,7 +126,7 @@ fn may_be_kept(session: &Session, cached: &Arc<CachedStatement>) -> bool {
     }
 }
 
-/// Returns false for a question whose answer is known once the connection is given back, and for a
+/// Returns false for a question that can be answered once the connection is given back, and for a
 /// write that can be joined.
 fn is_for_server(cached: &CachedStatement) -> bool {
     match cached.effect() {

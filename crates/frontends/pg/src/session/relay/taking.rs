@@ -26,7 +26,7 @@ pub(super) async fn take(session: &mut Session) -> Result<Result<Box<Loan>, Faul
     let who = session.who.clone();
     let taking = async { shared.databases.pool.take(&who).await };
     let mut taking = std::pin::pin!(taking);
-    // Most connections are there at once, and a cancel request has nothing to end.
+    // Most connections are available at once, and a cancel request has nothing to end.
     let taken = match poll_fn(|cx| Poll::Ready(taking.as_mut().poll(cx))).await {
         Poll::Ready(taken) => taken,
         Poll::Pending => wait(session, taking).await?,
@@ -56,7 +56,7 @@ async fn wait(
     session.info.set_interrupt(interrupt).await;
     let mut cancelled = std::pin::pin!(cancelled.cancelled());
     poll_fn(|cx| {
-        // What was answered before goes out meanwhile.
+        // Earlier answers are sent meanwhile.
         if let Poll::Ready(Err(error)) = session.connection.poll_flush(cx) {
             return Poll::Ready(Err(End::from(error)));
         }

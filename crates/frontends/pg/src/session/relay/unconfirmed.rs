@@ -6,10 +6,12 @@ use std::collections::VecDeque;
 use smallvec::SmallVec;
 use windrow_sql::Commits;
 
-/// Statements of one cycle that are distinguished: more of them count as ones that may commit.
+/// The most statements of one cycle that are distinguished: further ones count as ones that may
+/// commit.
 const MAX_STATEMENTS: usize = 64;
 
-/// The statements of one cycle: all up to a ReadyForQuery. Those that commit nothing are left out.
+/// The statements of one cycle, which ends with a ReadyForQuery. Those that commit nothing are left
+/// out.
 type Cycle = SmallVec<[Commits; 2]>;
 
 /// Statements that were sent since the last ReadyForQuery.
@@ -40,11 +42,11 @@ impl Unconfirmed {
         self.ended.push_back(std::mem::take(&mut self.open));
     }
 
-    /// Notes that the server passes over so many ends of cycles: it takes COPY data.
+    /// Notes that the server skips this number of ends of cycles, because it expects COPY data.
     pub(super) fn pass_over(&mut self, ends: usize) {
         let behind = (ends + 1).min(self.ended.len());
         let mut passed: SmallVec<[Cycle; 2]> = self.ended.drain(..behind).collect();
-        // Without an end of its own the last of them goes on.
+        // Without an end of its own, the last of them continues.
         if behind <= ends {
             passed.push(std::mem::take(&mut self.open));
         }
@@ -55,7 +57,7 @@ impl Unconfirmed {
         }
     }
 
-    /// Notes an error: the client knows what came before it, and the rest of the cycle is not
+    /// Handles an error: the client knows the results before it, and the rest of the cycle is not
     /// executed.
     pub(super) fn failed(&mut self) {
         self.ended.front_mut().unwrap_or(&mut self.open).clear();
@@ -66,8 +68,8 @@ impl Unconfirmed {
         self.ended.pop_front();
     }
 
-    /// Returns true if something may be committed that the server has not confirmed. `status`: what
-    /// the last ReadyForQuery said of the transaction.
+    /// Returns true if something may be committed that the server has not confirmed. `status`: that
+    /// of the last ReadyForQuery.
     pub(super) fn may_be_committed(&self, status: u8) -> bool {
         let mut block = Block::of(status);
         let ended = self.ended.iter().any(|cycle| block.takes(cycle, true));
@@ -75,7 +77,7 @@ impl Unconfirmed {
     }
 }
 
-/// The state of the transaction at a place in what was sent.
+/// The state of the transaction at a point of the sent statements.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Block {
     Outside,
@@ -92,7 +94,7 @@ impl Block {
         }
     }
 
-    /// Goes on over a cycle. True if the cycle may commit something.
+    /// Advances over a cycle. Returns true if the cycle may commit something.
     fn takes(&mut self, cycle: &[Commits], has_ended: bool) -> bool {
         // Written in the transaction that the end of the cycle commits.
         let mut has_written = false;

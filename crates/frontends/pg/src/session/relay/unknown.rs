@@ -1,8 +1,8 @@
 //! Messages about a statement that the session has not prepared by the protocol: SQL may have
 //! prepared it.
 //!
-//! A name of Windrow's own, which belongs to another session, never reaches the server: it is
-//! replaced, and put back in the server's errors.
+//! A name in Windrow's format, which belongs to another session, never reaches the server: it is
+//! replaced, and restored in the server's errors.
 
 use super::ends::Ends;
 use super::expect::{PreparedAs, What};
@@ -41,7 +41,7 @@ pub(super) fn close(ends: &mut Ends<'_>, name: &[u8], bytes: &[u8], muted: bool)
     ends.queue.push(What::Close(None), muted);
 }
 
-/// Lets the server say that SQL has prepared a statement under this name.
+/// Lets the server report if SQL has prepared a statement under this name.
 pub(super) fn check(ends: &mut Ends<'_>, name: &[u8]) {
     let own = Names::of_client(name);
     let here = own.as_deref().map_or(name, str::as_bytes);
@@ -54,7 +54,7 @@ pub(super) fn check(ends: &mut Ends<'_>, name: &[u8]) {
     ends.close_statement(here);
 }
 
-/// Notes the name of a statement at the server, in what was sent last.
+/// Notes the name of a statement at the server, in the last message sent.
 fn note(ends: &mut Ends<'_>, here: String, name: &[u8]) {
     let renames = Renames::of(here, name);
     ends.queue.note_renames(Box::new(renames));

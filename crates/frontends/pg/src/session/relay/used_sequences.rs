@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use smallvec::SmallVec;
 use windrow_sql::Sequences;
 
-/// Sequences that are asked for at once.
+/// The most sequences that are asked for at once.
 const MAX_SEQUENCES: usize = 64;
 
 /// Sequences from which values may have been taken on a server connection.
@@ -35,12 +35,12 @@ impl UsedSequences {
         self.names.extend(sequences.names.into_iter().take(room));
     }
 
-    /// Notes that the sequences may be any.
+    /// Notes that values may have been taken from any sequence.
     pub(super) fn note_others(&mut self) {
         self.others = true;
     }
 
-    /// Returns true if the sequences may be any.
+    /// Returns true if values may have been taken from any sequence.
     pub(super) fn has_others(&self) -> bool {
         self.others
     }
@@ -51,8 +51,8 @@ impl UsedSequences {
         is_all.then(|| self.numbers.iter().copied().collect())
     }
 
-    /// Returns the sequences to ask for, by name or number. `known`: the ones of which the session
-    /// knows a value, to be asked for as well if there may be others.
+    /// Returns the sequences to ask for, by name or number. `known`: those of which the session
+    /// knows a value, which are asked for as well if there may be others.
     pub(super) fn to_ask(
         &self,
         known: impl Iterator<Item = u32>,
@@ -69,12 +69,12 @@ impl UsedSequences {
     }
 }
 
-/// The ability of questions to look at what was taken on the server connection.
+/// The ability of questions to check which values were taken on the server connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Look {
     #[default]
     Unknown,
-    /// Questions can, as long as nothing is rolled back or discarded.
+    /// Questions can check, as long as nothing is rolled back or discarded.
     Can,
     Cannot,
 }
