@@ -35,7 +35,7 @@ pub async fn noted_batches(
     Ok(noted)
 }
 
-/// Returns at most `most` noted names that begin and end like this, oldest first.
+/// Returns at most `most` noted names with this beginning and end, oldest first.
 ///
 /// # Errors
 /// The error of the database.
@@ -45,7 +45,7 @@ pub async fn list_batches(
     ending: &str,
     most: usize,
 ) -> Result<Vec<Box<str>>, Fault> {
-    // Neither holds a sign that LIKE takes for others.
+    // Neither contains a wildcard of LIKE.
     quoted(beginning).and(quoted(ending))?;
     let sql = format!(
         "SELECT batch FROM {BATCHES} WHERE batch LIKE '{beginning}%{ending}' ORDER BY moved_at, batch LIMIT {most}"

@@ -1,18 +1,18 @@
-//! Windrow's own tables in a user's database: what they hold, and how they come to be there.
+//! Windrow's own tables in a user's database: their contents, and their creation.
 //!
 //! The drain, the replicas, `idempotency` and the program write into them with ordinary
-//! [`Write`](windrow_core::Write)s, in the transactions of the clients' rows. Databases only
-//! bring their texts ([`OwnStatement`](windrow_core::bookkeeping::OwnStatement)) and their way to
-//! run them ([`OwnSession`](windrow_core::bookkeeping::OwnSession)).
+//! [`Write`](windrow_core::Write)s, in the transactions of the clients' rows. A database only
+//! provides the texts of statements ([`OwnStatement`](windrow_core::bookkeeping::OwnStatement)) and
+//! a way to run them ([`OwnSession`](windrow_core::bookkeeping::OwnSession)).
 //!
-//! | module | what it holds |
+//! | module | content |
 //! | --- | --- |
-//! | `progress` | how much of a spool's partition is in the database |
+//! | `progress` | the position up to which a spool's partition is in the database |
 //! | `dead_letter` | writes that the database refused |
 //! | `keys` | records of executed requests with keys |
 //! | `marks` | the rows of a load that are in the database |
 //! | `marker` | the rows of a move that are in its destination |
-//! | `batches` | the batches of a move that are out of its source |
+//! | `batches` | the batches of a move that were deleted from its source |
 //! | `tables` | creating, upgrading, reading and cleaning the tables |
 //! | `write`, `plain` | the shapes of writes to them, and texts that every database understands |
 

@@ -1,4 +1,5 @@
-//! Markers in the destination of a move from another database: the rows that were written there.
+//! Markers in the destination of a move from another database: records of the rows that were
+//! written there.
 
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ pub struct Marker {
 }
 
 impl Marker {
-    /// Bytes of the longest field: a length that a key can have in every database.
+    /// The most bytes of a field: the longest key that every database can have.
     pub const MAX_BYTES: usize = 128;
     /// The bytes of a tag.
     pub const TAG_BYTES: usize = 8;
@@ -35,7 +36,7 @@ const MOVE: &str = "move";
 const KEY: &str = "key";
 const BATCH: &str = "batch";
 
-/// The writes of markers, of which each shares its shape with all others of its kind.
+/// The writes of markers. Those of one kind share a shape.
 #[derive(Clone, Debug)]
 pub struct MarkerWrites {
     insert: Arc<Shape>,
@@ -71,9 +72,9 @@ impl Default for MarkerWrites {
 }
 
 impl MarkerWrites {
-    /// Returns the writes that put a marker in the place of the one that its row has, which must be
-    /// of this batch: if it is of another one by now, the insert fails. If there is none by now, a
-    /// new one is inserted, so these writes belong into the transaction that writes the row.
+    /// Returns the writes that replace the marker of a row, which must be of this batch: if it is
+    /// of another batch by now, the insert fails. If there is none by now, a new one is inserted,
+    /// so these writes belong in the transaction that writes the row.
     pub fn replace(&self, old_batch: &str, marker: &Marker) -> [Write; 2] {
         let old = Marker {
             batch: old_batch.into(),
@@ -118,8 +119,8 @@ fn write<const N: usize>(shape: &Arc<Shape>, texts: [impl AsRef<str>; N]) -> Wri
 }
 
 /// Creates the table of markers in the destination of a move, and gives it the index by which the
-/// markers of a batch are found, also if an earlier version has created it. A role that may not
-/// change the table uses it as it is. Safe to run at the same time elsewhere. Cancel safe.
+/// markers of a batch are found, even if an earlier version has created it. A role that may not
+/// change the table uses it unchanged. Several processes may do that at the same time. Cancel safe.
 ///
 /// # Errors
 /// The error of the database.
@@ -147,8 +148,8 @@ pub async fn prepare_markers(tables: &dyn Bookkeeping) -> Result<(), Fault> {
     prepared
 }
 
-/// Returns true if there are markers of a move whose keys do not begin with `tag`: the rows that
-/// these stand for would not be recognized. Cancel safe.
+/// Returns true if there are markers of a move whose keys do not begin with `tag`: their rows would
+/// not be recognized. Cancel safe.
 ///
 /// # Errors
 /// The error of the database.
@@ -158,7 +159,7 @@ pub async fn has_strange_markers(
     tag: &str,
 ) -> Result<bool, Fault> {
     let (of, tag, bytes) = (quoted(relocation)?, quoted(tag)?, Marker::TAG_BYTES);
-    // Names behind a dot are no keywords, in any database.
+    // A name after a dot is never a keyword, in any database.
     let sql = format!(
         "SELECT m.{BATCH} FROM {MARKERS} m WHERE m.{MOVE} = {of} AND substr(m.{KEY}, 1, {bytes}) <> {tag} LIMIT 1"
     );

@@ -1,4 +1,4 @@
-//! The marks of loads: which rows of a file are in the database.
+//! The marks of loads: the rows of a file that are in the database.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,7 +12,7 @@ use crate::tables::create_all;
 /// The marks that a database keeps in a table of Windrow's own.
 pub struct TableOfMarks {
     tables: Arc<dyn Bookkeeping>,
-    /// The session of the statement before: marks are merged again and again.
+    /// The session of the previous statement, because marks are merged again and again.
     spare: Mutex<Option<Box<dyn OwnSession>>>,
 }
 
@@ -70,7 +70,7 @@ impl Marks for TableOfMarks {
 
     async fn forget(&self, load: &str) -> Result<(), Fault> {
         let (table, of, load) = (Mark::TABLE, Mark::LOAD, quoted(load)?);
-        // Names behind a dot are no keywords, in any database.
+        // A name after a dot is never a keyword, in any database.
         let sql = format!("DELETE FROM {table} WHERE {table}.{of} = {load}");
         self.run(OwnStatement::Plain(&sql)).await.map(drop)
     }

@@ -2,11 +2,11 @@
 
 use windrow_core::Fault;
 
-/// Returns a name that Windrow has made as a literal: letters and digits of ASCII, and signs
-/// of which none has a meaning within quotes or for `LIKE`.
+/// Returns a name that Windrow has created as a literal: letters and digits of ASCII, and signs
+/// without a meaning within quotes or for `LIKE`.
 ///
 /// # Errors
-/// The name has another character: a defect.
+/// The name has another character, which is a defect.
 pub(crate) fn quoted(name: &str) -> Result<String, Fault> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".?-/".contains(&byte);
     match name.bytes().all(plain) {

@@ -1,4 +1,4 @@
-//! The progress of a spool: how much of each partition is in the database.
+//! The progress of a spool: the position up to which each partition is in the database.
 
 use windrow_core::bookkeeping::PROGRESS;
 use windrow_core::shape::ShapeParts;
@@ -39,7 +39,7 @@ impl Applied {
 }
 
 impl ProgressRow {
-    /// Bytes of the longest name of a spool: a length that a key can have in every database.
+    /// The most bytes of a spool's name: the longest key that every database can have.
     pub const NAME_BYTES: usize = 64;
 
     /// Returns the write that reads the progress.

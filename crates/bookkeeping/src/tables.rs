@@ -1,4 +1,4 @@
-//! Creating, upgrading, reading and cleaning Windrow's own tables, on every database.
+//! Creates, upgrades, reads and cleans Windrow's own tables, in every database.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use windrow_core::{Bookkeeping, Fault};
 
 use crate::dead_letter::KeptLetter;
 
-/// Attempts to create or change a table while other sessions do the same.
+/// The most attempts to create or change a table while other sessions do the same.
 const MAX_ATTEMPTS: usize = 5;
 
 /// Creates or upgrades the tables of a spool: progress, dead letters and idempotency keys. Several
@@ -92,8 +92,7 @@ pub async fn count_dead_letters(tables: &dyn Bookkeeping, most: usize) -> Result
 }
 
 /// Creates a table unless it exists, and upgrades one that an older Windrow has created. The table
-/// is looked at first, so that a role that may not create tables can use one that was created for
-/// it.
+/// is read first, so that a role that may not create tables can use one that was created for it.
 ///
 /// # Errors
 /// The error of the database.
@@ -112,7 +111,7 @@ pub async fn create(session: &mut dyn OwnSession, table: OwnTable) -> Result<(),
     Ok(())
 }
 
-/// Returns the statement that brings a table with these columns closer to its form of today.
+/// Returns the statement that brings a table with these columns closer to its current form.
 fn missing(table: OwnTable, columns: &[String]) -> Option<OwnStatement<'static>> {
     let lacks = |name: &str| !columns.iter().any(|column| column == name);
     if columns.is_empty() {

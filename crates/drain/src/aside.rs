@@ -1,4 +1,4 @@
-//! Entries that the table of dead letters does not take, in files.
+//! Files for entries that the table of dead letters does not accept.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use windrow_core::{Fault, FaultClass};
 use windrow_spool::files::write_all;
 use windrow_spool::{Files as _, RealFiles};
 
-/// Puts the bytes of an entry into a file of a folder, which is made if it is not there. Gives the
-/// file's path once both are durable. Where that was done before, it is found out and left.
+/// Stores the bytes of an entry in a file of a folder, which is created if needed. Returns the
+/// file's path once both are durable. If the file exists already, leaves it.
 ///
-/// A dropped future leaves the file there or not, but never a part of it.
+/// After a dropped future the file exists or not, but never in part.
 pub(crate) async fn put(
     folder: &Path,
     (partition, position): (u32, u64),
@@ -41,7 +41,7 @@ fn write(folder: &Path, name: &str, entry: &[u8]) -> io::Result<PathBuf> {
             ));
         }
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
-            // Only what is whole and durable gets the name.
+            // Only a complete and durable file gets the name.
             let unfinished = folder.join(format!("{name}.new"));
             match RealFiles.remove(&unfinished) {
                 Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),

@@ -1,12 +1,12 @@
-//! A database without transactions, and beside it another one for what Windrow keeps for itself.
+//! A database without transactions, combined with another one for Windrow's own tables.
 //!
-//! Where a database has no transaction in which the progress could move with what is written, each
-//! write must be one that can be done twice: an insert that names its row by the primary key, and
-//! ignores or updates what is there. A unit is executed in two steps: its writes, one by one, then
-//! in a transaction of the other database how far the spool has come, and its dead letters. A crash
-//! between the two has the writes done again, in their order and to the same end.
+//! Without a transaction that contains both the progress and the writes, each write must be one
+//! that can be executed twice: an insert that names its row by the primary key, and ignores or
+//! updates an existing row. A unit is executed in two steps: first its writes, one by one; then, in
+//! a transaction of the other database, the progress of the spool and its dead letters. After a
+//! crash between the two, the writes are executed again, in their order and with the same result.
 //!
-//! Nothing here fences two who apply the same spool: it has to be one process's own.
+//! Only one process may apply a spool this way, because nothing here keeps two from doing so.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use windrow_core::{
     Purpose, Report, Sink, TableName, Tally, Unit, UnitFault, Value, Verdict, Write, WriteDone,
 };
 
-/// A database without transactions as one that a spool can be applied to.
+/// A database without transactions to which a spool can be applied.
 pub struct Beside {
     database: Arc<dyn Database>,
     books: Arc<dyn Database>,
 }
 
 impl Beside {
-    /// `books`: the database that holds Windrow's own tables. It has transactions.
+    /// Combines two databases. `books`: the one with Windrow's own tables, which has transactions.
     pub fn new(database: Arc<dyn Database>, books: Arc<dyn Database>) -> Self {
         Self { database, books }
     }
@@ -90,7 +90,7 @@ impl Executor for Connection {
 }
 
 impl Connection {
-    /// Executes a unit: its writes first, then what is Windrow's own.
+    /// Executes a unit: its writes first, then those to Windrow's own tables.
     async fn one(&mut self, unit: &Unit, whole: &mut Report) -> Verdict {
         let places = 0..unit.writes().len();
         let (own, writes): (Vec<usize>, Vec<usize>) =
@@ -119,7 +119,7 @@ impl Connection {
         }
     }
 
-    /// Executes the writes at these places, one by one. Returns the verdict on the whole unit if
+    /// Executes the writes at these positions, one by one. Returns the verdict on the whole unit if
     /// one of them did not succeed.
     async fn write(
         &mut self,
@@ -160,15 +160,14 @@ impl Connection {
                 Verdict::Final(Err(why)) => {
                     refused.get_or_insert_with(|| failed(*at, why.fault));
                 }
-                // Tried again as a whole: what has been done is done once more.
+                // The unit is tried again as a whole, and the writes that succeeded are repeated.
                 verdict => return Some(verdict),
             }
         }
         refused
     }
 
-    /// Returns true if a write can be executed twice. `keys`: the primary keys that are known by
-    /// now.
+    /// Returns true if a write can be executed twice. `keys`: the primary keys known so far.
     async fn repeats(
         &mut self,
         write: &Write,
@@ -206,7 +205,7 @@ impl Connection {
     }
 }
 
-/// True where a write has a value for each of these columns, and there are some.
+/// True if there are columns and the write has a value for each.
 fn holds(write: &Write, key: &[Name]) -> bool {
     let has = |name: &Name| {
         let mut fields = write.shape.columns.iter().zip(write.values());
@@ -215,7 +214,7 @@ fn holds(write: &Write, key: &[Name]) -> bool {
     !key.is_empty() && key.iter().all(has)
 }
 
-/// True for what is about Windrow's own tables.
+/// True for a write to one of Windrow's own tables.
 fn is_of_books(write: &Write) -> bool {
     let table = &write.shape.table;
     table.schema.is_none() && is_own(&table.table)

@@ -1,4 +1,4 @@
-//! A task for each partition.
+//! Runs a task for each partition.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::progress::Progress;
 use crate::trimmer;
 use crate::worker::Worker;
 
-/// The interval at which metrics that change with time alone are updated.
+/// The interval at which metrics that depend on the time are updated.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Applies a spool to a database.
@@ -27,10 +27,10 @@ pub struct Drain {
 }
 
 impl Drain {
-    /// A drain that has not begun yet.
+    /// Returns a drain that has not begun yet.
     ///
     /// # Errors
-    /// [`FaultClass::Unsupported`] where the database cannot keep how far a spool has come: see
+    /// [`FaultClass::Unsupported`] if the database cannot keep the progress of a spool: see
     /// [`crate::Beside`].
     pub fn new(
         spool: &dyn Spool,
@@ -64,18 +64,18 @@ impl Drain {
         self.progress.clone()
     }
 
-    /// Bytes of memory that it takes at most, but for an entry that is larger than
-    /// [`Options::memory`]: to be taken from the budget once, for as long as it runs.
+    /// Returns the most bytes of memory that the drain takes, unless an entry is larger than
+    /// [`Options::memory`]. To be taken from the budget once, for as long as it runs.
     pub fn memory(&self) -> usize {
         let partitions = self.progress.partitions().len();
         self.options.memory.saturating_mul(partitions)
     }
 
-    /// Applies what the spool holds and what is appended, until `stop` is cancelled. Then it ends
-    /// after the transaction under way.
+    /// Applies the entries in the spool and those that are appended, until `stop` is cancelled, and
+    /// ends after the transaction under way.
     ///
-    /// A dropped future ends it at once. Whatever was under way is found out at the next start:
-    /// nothing is lost or applied twice.
+    /// A dropped future ends at once. The next start finds out what was under way: no entry is lost
+    /// or applied twice.
     pub async fn run(self, stop: CancellationToken) {
         let ending = EndNotice(self.progress.clone());
         let mut tasks = JoinSet::new();
@@ -90,7 +90,7 @@ impl Drain {
             );
             let keep = self.options.keep;
             tasks.spawn(async move {
-                // Dropped with the task, so that nobody waits for a worker that has panicked.
+                // Dropped with the task, so that no request waits for a worker that has panicked.
                 let left = LeaveNotice(Arc::clone(&partition));
                 tokio::select! {
                     () = worker.run() => {}
@@ -114,7 +114,7 @@ impl Drain {
     }
 }
 
-/// Brings the gauges up to date.
+/// Updates the gauges.
 async fn measure(progress: &Progress) {
     for partition in progress.partitions() {
         let status = partition.status().await;
@@ -122,7 +122,7 @@ async fn measure(progress: &Progress) {
     }
 }
 
-/// Says to those who wait that nobody applies anything any more, however the drain ends.
+/// Reports to those who wait that nothing is applied any more, however the drain ends.
 struct EndNotice(Progress);
 
 impl Drop for EndNotice {
@@ -133,7 +133,7 @@ impl Drop for EndNotice {
     }
 }
 
-/// Says the same of one partition.
+/// Reports the same for one partition.
 struct LeaveNotice(Arc<Partition>);
 
 impl Drop for LeaveNotice {

@@ -1,4 +1,4 @@
-//! Entries as one unit: what moves the progress first, then their writes.
+//! Entries as one unit: first the writes that move the progress, then those of the entries.
 
 use windrow_bookkeeping::{Applied, DeadLetter, ProgressRow};
 use windrow_core::Unit;
@@ -6,12 +6,12 @@ use windrow_core::Unit;
 use crate::reader::{Item, ReadEnd, Reader};
 use crate::sharing::Sharing;
 
-/// The content of the next unit.
+/// The contents of the next unit.
 #[derive(Clone, Debug)]
 pub(crate) enum UnitPlan {
     /// As many entries as may share a unit.
     Many,
-    /// Exactly so many entries.
+    /// Exactly this many entries.
     Exactly(usize),
     /// This many entries, and after them the dead letter of the next one.
     Letter(usize, Box<DeadLetter>),
@@ -28,25 +28,25 @@ pub(crate) struct Bounds {
     pub(crate) bytes: usize,
 }
 
-/// Entries on their way into the database.
+/// Entries that are being applied.
 #[derive(Debug)]
 pub(crate) struct Flight {
     pub(crate) unit: Unit,
-    /// The position behind its last entry.
+    /// The position after its last entry.
     pub(crate) to: u64,
-    /// The number of writes that move the progress, which come before all others.
+    /// The number of writes that move the progress. They come before all others.
     pub(crate) progress: usize,
-    /// Where the writes of each entry end in the unit.
+    /// The end of each entry's writes in the unit.
     ends: Vec<usize>,
-    /// The dead letter that stands for its last entry.
+    /// The dead letter that replaces its last entry.
     pub(crate) letter: Option<Box<DeadLetter>>,
     /// True if the unit holds as many entries as its size allowed.
     pub(crate) is_full_sized: bool,
 }
 
 impl Flight {
-    /// Makes a unit of the entries that come first; there must be one. `from`: the position that
-    /// the database knows.
+    /// Makes a unit of the first entries, of which there is at least one. `from`: the position in
+    /// the database.
     pub(crate) fn form(
         reader: &mut Reader,
         sharing: &mut Sharing,
@@ -100,12 +100,12 @@ impl Flight {
         self.ends.len()
     }
 
-    /// Which of its entries a write belongs to.
+    /// Returns the entry to which a write belongs.
     pub(crate) fn entry_of(&self, write: usize) -> usize {
         self.ends.partition_point(|end| *end <= write)
     }
 
-    /// The first write of an entry.
+    /// Returns the first write of an entry.
     pub(crate) fn first_write(&self, entry: usize) -> usize {
         let before = entry
             .checked_sub(1)

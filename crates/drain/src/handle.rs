@@ -1,4 +1,4 @@
-//! A spool, as frontends see it.
+//! A spool in the form that frontends use.
 
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
@@ -6,7 +6,7 @@ use windrow_core::{Fault, Intake, SpoolPlace, Spooling};
 
 use crate::progress::Progress;
 
-/// A spool, as frontends see it: what takes their writes, and how far those have come.
+/// A spool in the form that frontends use: the intake of its writes, and its progress.
 #[derive(Clone, Debug)]
 pub struct Handle {
     intake: Intake,
@@ -16,8 +16,9 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Joins the two ends. The other end of the intake is a [`windrow_spool::Appender`]'s on the
-    /// same spool. From `stop` on nobody waits any more for the database to apply anything.
+    /// Combines an intake with the progress. The other end of the intake belongs to a
+    /// [`windrow_spool::Appender`] on the same spool. From `stop` on, no request waits for the
+    /// database any more.
     pub fn new(intake: Intake, progress: Progress, stop: CancellationToken) -> Self {
         Self {
             intake,
@@ -27,7 +28,8 @@ impl Handle {
         }
     }
 
-    /// The same, for a database in which entries may be applied more than once: [`crate::Beside`].
+    /// Returns the same for a database in which entries may be applied more than once:
+    /// [`crate::Beside`].
     pub fn repeating(self, repeats: bool) -> Self {
         Self { repeats, ..self }
     }

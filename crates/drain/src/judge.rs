@@ -3,7 +3,7 @@
 use windrow_bookkeeping::PROGRESS;
 use windrow_core::{Fault, FaultClass, Report, Retry, UnitFault, Verdict};
 
-/// The outcome of a unit that holds writes of the progress and then those of entries.
+/// The outcome of a unit that contains writes of the progress, followed by those of entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Judgement {
     /// The unit is committed.
@@ -15,22 +15,22 @@ pub(crate) enum Judgement {
     Overtaken(Fault),
     /// The unit may be committed or not.
     Unknown(Fault),
-    /// Nothing is written, for no fault of the unit.
+    /// Nothing is written, through no fault of the unit.
     Again(Fault),
     /// Nothing is written: another session holds a lock.
     Locked(Fault),
     /// Nothing is written: the database refuses the row of the progress.
     NoProgress(Fault),
-    /// Nothing is written: the database refuses the write at this place of the unit, or does not
+    /// Nothing is written: the database refuses the write at this position of the unit, or does not
     /// say which one.
     Refused(Option<usize>, Fault),
 }
 
-/// Judges a report on one unit that begins with so many writes of the progress.
+/// Judges a report on one unit that begins with this many writes of the progress.
 pub(crate) fn judge(report: Report, progress: usize) -> Judgement {
     match report.verdicts.into_iter().next() {
         Some(Verdict::Final(Ok(dones))) => {
-            // The first of two takes the row away that was there.
+            // The first of the two writes deletes the existing row.
             let had_row = dones.first().is_none_or(|done| done.rows > 0);
             match progress < 2 || had_row {
                 true => Judgement::Applied,
@@ -59,13 +59,13 @@ fn judge_fault(failed: UnitFault, progress: usize) -> Judgement {
         FaultClass::Unique if at + 1 == progress => Judgement::Overtaken(fault),
         FaultClass::Unique => Judgement::Refused(None, fault),
         _ if is_of_progress(&fault) => Judgement::NoProgress(fault),
-        // What fails at the commit names no write, which looks like the first one.
+        // A failed commit names no write, which looks like the first one.
         _ => Judgement::Refused(None, fault),
     }
 }
 
-/// True where the table of the progress is what a fault is about: it is not there, or the role has
-/// no right to it.
+/// True if a fault concerns the table of the progress: it does not exist, or the role has no right
+/// to it.
 fn is_of_progress(fault: &Fault) -> bool {
     fault.table() == Some(PROGRESS) || fault.message.contains(PROGRESS)
 }

@@ -1,4 +1,4 @@
-//! A refused entry as a dead letter.
+//! Dead letters of refused entries.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use windrow_bookkeeping::DeadLetter;
 use windrow_core::{Fault, FaultClass, Key, Value, Write, record};
 use windrow_spool::SpoolId;
 
-/// Where an entry stands, and its bytes.
+/// The position of an entry, and its bytes.
 pub(crate) struct Place<'a> {
     pub(crate) spool: SpoolId,
     pub(crate) partition: u32,
@@ -14,7 +14,7 @@ pub(crate) struct Place<'a> {
     pub(crate) entry: &'a [u8],
 }
 
-/// The dead letter of an entry, of which the database refuses this write.
+/// Returns the dead letter of an entry of which the database refuses this write.
 pub(crate) fn of(place: &Place<'_>, write: &Write, fault: &Fault) -> DeadLetter {
     let Place {
         spool,
@@ -30,12 +30,12 @@ pub(crate) fn of(place: &Place<'_>, write: &Write, fault: &Fault) -> DeadLetter 
     }
 }
 
-/// Characters of a text that a short letter keeps.
+/// The most characters of a text in a short letter.
 const SHORT: usize = 1000;
 
-/// The same without what can be read from the entry as well, for a table that does not take all of
-/// it: a row may be too long, or hold what the table's JSON may not, and a name may have characters
-/// that the database's encoding has no form of. `None` where it is so already.
+/// Returns the letter without what the entry contains as well, for a table that does not accept all
+/// of it: a row may be too long or have JSON that the table refuses, and a name may have characters
+/// that the database's encoding lacks. `None` if the letter is short already.
 pub(crate) fn short(letter: &DeadLetter) -> Option<DeadLetter> {
     let short = DeadLetter {
         source: letter.source.clone(),
@@ -50,7 +50,7 @@ pub(crate) fn short(letter: &DeadLetter) -> Option<DeadLetter> {
     (short != *letter).then_some(short)
 }
 
-/// The same without the entry, which is in a file: its message ends with the file's path.
+/// Returns the letter without the entry, which is in a file: its message ends with the file's path.
 pub(crate) fn without_entry(letter: &DeadLetter, file: &Path) -> DeadLetter {
     let path = ascii(file.to_string_lossy().chars());
     DeadLetter {
@@ -60,18 +60,18 @@ pub(crate) fn without_entry(letter: &DeadLetter, file: &Path) -> DeadLetter {
     }
 }
 
-/// True where a letter was refused for what is in it: another form of it may be taken.
+/// True if a letter was refused because of its contents: another form of it may be accepted.
 pub(crate) fn is_of_content(refusal: &Fault) -> bool {
     use FaultClass::{Check, TooLarge, Value};
     matches!(refusal.class, TooLarge | Value | Check)
 }
 
-/// A text that every database takes, and not too long.
+/// Returns a short text that every database accepts.
 fn plain(text: &str) -> Box<str> {
     ascii(text.chars().take(SHORT)).into()
 }
 
-/// Other characters than those of ASCII as their numbers.
+/// Replaces characters beyond ASCII by their numbers.
 fn ascii(text: impl Iterator<Item = char>) -> String {
     let mut plain = String::new();
     for character in text {
@@ -83,7 +83,7 @@ fn ascii(text: impl Iterator<Item = char>) -> String {
     plain
 }
 
-/// The values of the key's columns, as far as the write names them.
+/// Returns the values of the key's columns that the write names.
 fn key(write: &Write) -> Vec<&Value> {
     if write.shape.has_key_values() {
         return write.key_values().iter().collect();

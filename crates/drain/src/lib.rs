@@ -1,4 +1,4 @@
-//! The drain: what is in a spool, into a database, each entry exactly once.
+//! The drain: applies the entries of a spool to a database, each exactly once.
 //!
 //! ```text
 //!  frontend --- Handle ---> intake --> Appender --> log --> Drain --> database
@@ -8,29 +8,29 @@
 //!
 //! **Exactly once.** A transaction holds the writes of some entries, and before them those that
 //! move the row of `windrow_progress` from the position before the entries to the one after them.
-//! So this row is right after a crash, and after a commit without an answer. Two processes that
+//! So this row is correct after a crash, and after a commit without an answer. Two processes that
 //! apply the same entries at the same time cannot both commit, because the row's key refuses the
 //! second.
 //!
-//! **What the database refuses** becomes a dead letter: a row of `windrow_rejected`, written in the
-//! same transaction in place of the entry's writes. Where it is too large for the table, the entry
-//! goes into a file first, and the letter names that. No entry is ever skipped.
+//! **An entry that the database refuses** becomes a dead letter: a row of `windrow_rejected`,
+//! written in the same transaction instead of the entry's writes. If it is too large for the table,
+//! the entry is stored in a file first, and the letter names the file. No entry is ever skipped.
 //!
-//! | module | what it holds |
+//! | module | content |
 //! | --- | --- |
 //! | `drain` | a task for each partition |
-//! | `handle`, `progress`, `status`, `metrics`, `options` | what others see of it |
-//! | `partition` | what is known of a partition, between its worker and others |
-//! | `worker` | applies a partition: connects, asks how far it is, goes on from there |
-//! | `reader` | entries, read and decoded ahead |
+//! | `handle`, `progress`, `status`, `metrics`, `options` | the drain's port to the rest of the program |
+//! | `partition` | the state of a partition, shared by its worker and others |
+//! | `worker` | applies a partition: connects, reads its position, goes on from there |
+//! | `reader` | reads and decodes entries ahead |
 //! | `flight` | entries as one unit |
-//! | `sharing` | which entries may share a unit |
-//! | `judge` | what an executor's report means |
+//! | `sharing` | the entries that may share a unit |
+//! | `judge` | the meaning of an executor's report |
 //! | `letter` | a refused entry as a dead letter |
-//! | `aside` | entries that the table of dead letters does not take, in files |
+//! | `aside` | files for entries that the table of dead letters does not accept |
 //! | `beside` | a database without transactions, with Windrow's own tables beside it |
-//! | `size` | how many entries go into a transaction |
-//! | `trimmer` | gives up what was applied some time ago |
+//! | `size` | the number of entries in a transaction |
+//! | `trimmer` | trims entries that were applied some time ago |
 
 mod aside;
 mod beside;

@@ -1,6 +1,6 @@
 //! The metrics of a spool on its way into a database.
 //!
-//! Each has the label `partition`; the labels in the table come on top of it.
+//! Each has the label `partition` and those in the table.
 //!
 //! | name | labels | what it counts |
 //! | --- | --- | --- |
@@ -47,8 +47,8 @@ pub struct DrainMetrics {
 }
 
 impl DrainMetrics {
-    /// Registers the families. The registry is to have no prefix: the names carry `windrow_`
-    /// themselves.
+    /// Registers the families. The registry must have no prefix: the names contain `windrow_`
+    /// already.
     pub fn register(registry: &mut Registry) -> Self {
         let metrics = Self {
             entries: Family::default(),
@@ -128,7 +128,7 @@ impl DrainMetrics {
         }
     }
 
-    /// The series of one partition, all of them there from the start.
+    /// Returns the series of one partition, which are exposed from the start.
     pub(crate) fn partition(&self, partition: u32) -> Meters {
         let labels = |more: Option<&str>| {
             let outcome = more.map(|word| ("outcome", word.to_owned()));
@@ -186,7 +186,7 @@ pub(crate) struct TransactionCounters {
 }
 
 impl Meters {
-    /// Brings the gauges up to date.
+    /// Updates the gauges.
     pub(crate) fn measure(&self, status: &PartitionStatus) {
         let whole = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         self.entries.set(whole(status.entries));

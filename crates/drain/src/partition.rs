@@ -17,7 +17,7 @@ const ASK: Duration = Duration::from_secs(1);
 
 const CANNOT: &str = "the spool cannot be applied; it is tried again";
 
-/// A partition on its way into the database.
+/// A partition that is being applied to the database.
 #[derive(Debug)]
 pub(crate) struct Partition {
     pub(crate) log: Arc<dyn Log>,
@@ -33,16 +33,17 @@ pub(crate) struct Partition {
 struct ReachedPosition {
     /// The first position that is not applied; `None` until the database was asked.
     position: Option<u64>,
-    /// When the database came there, and when it last said that it is there.
+    /// The time at which the database reached it, and the time at which the database last confirmed
+    /// it.
     since: Option<(Instant, Instant)>,
-    /// Why no more will be applied before the next start.
+    /// The reason why nothing will be applied before the next start.
     ended: Option<Arc<str>>,
 }
 
 #[derive(Debug, Default)]
 struct ActivityState {
     now: Activity,
-    /// When the entry was written that is applied next.
+    /// The time at which the next entry to be applied was written.
     oldest: Option<SystemTime>,
 }
 
@@ -72,7 +73,7 @@ impl Partition {
         }
     }
 
-    /// The database has said that it has all entries before a position, and not the one there.
+    /// Notes that the database has all entries before a position, and not the one there.
     pub(crate) fn reached(&self, position: u64) {
         let now = Instant::now();
         self.reached.send_if_modified(|reached| {
@@ -83,27 +84,27 @@ impl Partition {
         });
     }
 
-    /// When the database is to be asked whether it still has what it had, if nothing else is heard
-    /// of it until then; `None` where it has said so late enough.
+    /// Returns the time at which to ask the database for its position, unless it reports one
+    /// before; `None` if it has confirmed it late enough.
     pub(crate) fn ask_at(&self, keep: Duration) -> Option<Instant> {
         let (came, heard) = self.reached.borrow().since?;
         (heard < came + keep).then_some(heard + ASK.min(keep))
     }
 
-    /// The first position that the database does not have; `None` before it was asked.
+    /// Returns the first position that the database does not have; `None` before it was asked.
     pub(crate) fn position(&self) -> Option<u64> {
         self.reached.borrow().position
     }
 
-    /// Follows [`Partition::reached`].
+    /// Returns a follower of [`Partition::reached`].
     pub(crate) fn watch(&self) -> Follower {
         Follower(self.reached.subscribe())
     }
 
-    /// Ends once a request waits for the database to reach a position. Cancel safe.
+    /// Waits until a request waits for the database to reach a position. Cancel safe.
     pub(crate) async fn awaited(&self) {
         let mut waiting = self.waiting.subscribe();
-        // The sender cannot go: it stands beside.
+        // The sender cannot be dropped: it is in the same struct.
         waiting.wait_for(|waiting| *waiting > 0).await.ok();
     }
 
@@ -114,7 +115,7 @@ impl Partition {
         let there = |reached: &ReachedPosition| {
             reached.ended.is_some() || reached.position.is_some_and(|at| at >= position)
         };
-        // The sender cannot go: it stands beside.
+        // The sender cannot be dropped: it is in the same struct.
         let Ok(reached) = reached.wait_for(there).await else {
             return Err(Fault::internal("nobody applies the spool"));
         };
@@ -129,17 +130,17 @@ impl Partition {
         }
     }
 
-    /// When the entry was written that is applied next.
+    /// Notes the time at which the next entry to be applied was written.
     pub(crate) fn oldest(&self, written: Option<SystemTime>) {
         self.doing().oldest = written;
     }
 
-    /// Entries are being applied.
+    /// Notes that entries are being applied.
     pub(crate) fn applying(&self) {
         self.goes_on(Activity::Applying);
     }
 
-    /// Entries are on their way, for the first time or again.
+    /// Notes that entries are being applied, for the first time or again.
     pub(crate) fn begins(&self) {
         let mut doing = self.doing();
         if matches!(doing.now, Activity::Starting | Activity::Level) {
@@ -147,7 +148,7 @@ impl Partition {
         }
     }
 
-    /// The database has all that is there.
+    /// Notes that the database has all entries.
     pub(crate) fn level(&self) {
         self.goes_on(Activity::Level);
     }
@@ -162,8 +163,7 @@ impl Partition {
         }
     }
 
-    /// Nothing can be applied at this moment. Said once, until it goes on or is another kind of
-    /// trouble.
+    /// Notes that nothing can be applied at this moment. Logs it once for each kind of trouble.
     pub(crate) fn waits(&self, fault: &Fault) {
         let why: Arc<str> = fault.to_string().into();
         let (since, is_new) = self.note_wait(fault, &why);
@@ -178,7 +178,8 @@ impl Partition {
         }
     }
 
-    /// Since when nothing can be applied, and whether this kind of trouble is new.
+    /// Returns the time since which nothing can be applied, and true if this kind of trouble is
+    /// new.
     fn note_wait(&self, fault: &Fault, why: &Arc<str>) -> (Instant, bool) {
         let mut doing = self.doing();
         let (since, is_new) = match &doing.now {
@@ -193,7 +194,7 @@ impl Partition {
         (since, is_new)
     }
 
-    /// Nothing is applied any more before the next start.
+    /// Notes that nothing will be applied before the next start.
     pub(crate) fn stop(&self, why: &str) {
         let why: Arc<str> = why.into();
         let partition = self.log.partition();
@@ -207,14 +208,14 @@ impl Partition {
         self.end(why);
     }
 
-    /// Nobody works on it any more, for whatever reason; a reason that is known already stays.
+    /// Notes that the worker has ended, for whatever reason; an earlier reason stays.
     pub(crate) fn end(&self, why: Arc<str>) {
         self.reached.send_modify(|reached| {
             reached.ended.get_or_insert(why);
         });
     }
 
-    /// Why nothing is applied any more before the next start.
+    /// Returns the reason why nothing will be applied before the next start.
     pub(crate) fn stopped(&self) -> Option<Arc<str>> {
         match &self.doing().now {
             Activity::Stopped(why) => Some(Arc::clone(why)),
@@ -262,7 +263,7 @@ fn state(now: &Activity) -> DrainState {
     }
 }
 
-/// Where nothing has been read yet, the spool says it of what is not trimmed.
+/// If nothing has been read yet, the spool knows the age of what is not trimmed.
 fn age(entries: u64, oldest: Option<SystemTime>, held: Option<LogStatus>) -> Option<Duration> {
     if entries == 0 {
         return None;
@@ -273,7 +274,7 @@ fn age(entries: u64, oldest: Option<SystemTime>, held: Option<LogStatus>) -> Opt
     }
 }
 
-/// Counts who waits, for as long as it is there.
+/// Counts a waiting request until it is dropped.
 struct Waits<'a>(&'a watch::Sender<usize>);
 
 impl<'a> Waits<'a> {
@@ -301,7 +302,7 @@ impl Follower {
         Some((reached.position?, came, heard))
     }
 
-    /// Waits until that has changed. Cancel safe.
+    /// Waits until the position has changed. Cancel safe.
     pub(crate) async fn changed(&mut self) {
         if self.0.changed().await.is_err() {
             std::future::pending::<()>().await;

@@ -32,7 +32,7 @@ impl Progress {
         &self.0.partitions
     }
 
-    /// A place behind all that is durable in the spool at this moment.
+    /// Returns the place after all durable entries of the spool.
     pub fn end(&self) -> SpoolPlace {
         let partitions = self.0.partitions.iter();
         SpoolPlace {
@@ -41,7 +41,8 @@ impl Progress {
         }
     }
 
-    /// A place behind all that the database is known to have; `None` before it was asked.
+    /// Returns the place after all entries that the database is known to have; `None` before it was
+    /// asked.
     pub fn level(&self) -> Option<SpoolPlace> {
         let partitions = self.0.partitions.iter();
         let positions: Option<_> = partitions.map(|part| part.position()).collect();
@@ -51,11 +52,11 @@ impl Progress {
         })
     }
 
-    /// Waits until the database has all that stands before a place. Cancel safe.
+    /// Waits until the database has everything before a place. Cancel safe.
     ///
     /// # Errors
-    /// [`windrow_core::FaultClass::Invalid`] for a place of another spool or one that no answer
-    /// named; [`windrow_core::FaultClass::Unavailable`] where nothing more will be applied before
+    /// [`windrow_core::FaultClass::Invalid`] for a place of another spool, or one that no answer
+    /// contained; [`windrow_core::FaultClass::Unavailable`] if nothing more will be applied before
     /// the next start.
     pub async fn applied(&self, place: &SpoolPlace) -> Result<(), Fault> {
         self.check(place)?;
@@ -96,8 +97,8 @@ impl Progress {
         }
     }
 
-    /// Why some of it is not applied any more before the next start; `None` as long as all of it
-    /// is, or is tried again and again.
+    /// Returns the reason why a partition will not be applied before the next start; `None` if all
+    /// are applied, or tried again and again.
     pub fn stopped(&self) -> Option<Arc<str>> {
         self.0.partitions.iter().find_map(|part| part.stopped())
     }

@@ -1,4 +1,4 @@
-//! Entries of a log, read and decoded ahead of what is applied.
+//! Reads and decodes the entries of a log ahead of what is applied.
 
 use std::collections::VecDeque;
 use std::time::SystemTime;
@@ -9,7 +9,7 @@ use windrow_core::unit::UNIT_OVERHEAD;
 use windrow_spool::codec::{Decoder, Unreadable};
 use windrow_spool::{Cursor, Entry, Log, Origin, Position, SpoolFault};
 
-/// Bytes that are read at once.
+/// The bytes that are read at once.
 const CHUNK: usize = 256 << 10;
 
 /// An entry that is not applied.
@@ -21,14 +21,14 @@ pub(crate) struct Item {
     pub(crate) payload: Bytes,
     /// The decoded writes, until a unit takes them.
     writes: Option<Vec<Write>>,
-    /// Rows that it writes.
+    /// The number of rows that it writes.
     pub(crate) rows: usize,
-    /// Bytes that its writes take.
+    /// The bytes of its writes.
     pub(crate) bytes: usize,
 }
 
 impl Item {
-    /// A name that no other entry has.
+    /// Returns a name that no other entry has.
     pub(crate) fn name(&self) -> Box<str> {
         name_of(self.origin)
     }
@@ -39,12 +39,12 @@ impl Item {
     }
 }
 
-/// A name that no other entry has: who wrote it, and as which of theirs.
+/// Returns a name that no other entry has, from its writer and its number there.
 pub(crate) fn name_of(origin: Origin) -> Box<str> {
     format!("{:016x}-{:x}", origin.gateway, origin.sequence).into()
 }
 
-/// Why nothing more is read.
+/// The reason why nothing more is read.
 #[derive(Clone, Debug)]
 pub(crate) enum ReadEnd {
     /// The log was closed, or takes nothing more.
@@ -61,19 +61,19 @@ pub(crate) enum ReadEnd {
 pub(crate) struct Reader {
     cursor: Box<dyn Cursor>,
     decoder: Decoder,
-    /// Read and not decoded.
+    /// Entries that were read and not decoded.
     raw: VecDeque<Entry>,
-    /// Decoded, in order.
+    /// Decoded entries, in order.
     items: VecDeque<Item>,
-    /// Bytes that the items take in memory.
+    /// The bytes of the items in memory.
     held: usize,
     most: usize,
-    /// Why nothing comes behind them.
+    /// The reason why nothing comes after them.
     stopped: Option<ReadEnd>,
 }
 
 impl Reader {
-    /// `most`: bytes that it holds at most; one entry may be larger.
+    /// Returns a reader. `most`: the most bytes that it holds; a single entry may be larger.
     pub(crate) fn new(log: &dyn Log, from: u64, most: usize) -> Result<Self, SpoolFault> {
         Ok(Self {
             cursor: log.cursor(Position(from))?,
@@ -86,7 +86,7 @@ impl Reader {
         })
     }
 
-    /// The position that comes next.
+    /// Returns the position of the next entry.
     pub(crate) fn position(&self) -> u64 {
         let ready = self.items.front().map(|item| item.position);
         let raw = || self.raw.front().map(|entry| entry.position.0);
@@ -95,7 +95,7 @@ impl Reader {
             .unwrap_or_else(|| self.cursor.position().0)
     }
 
-    /// The position of the entry at this place among those that are there.
+    /// Returns the position of the entry at this index among those that were read.
     pub(crate) fn place(&self, place: usize) -> u64 {
         let item = self.items.get(place);
         item.map_or_else(|| self.position(), |item| item.position)
@@ -106,30 +106,30 @@ impl Reader {
         &self.items
     }
 
-    /// Why nothing comes behind what is there.
+    /// Returns the reason why nothing comes after the entries that were read.
     pub(crate) fn stopped(&self) -> Option<&ReadEnd> {
         self.stopped.as_ref()
     }
 
-    /// True while more is to be read ahead.
+    /// True while more should be read ahead.
     pub(crate) fn wants_more(&self) -> bool {
         self.stopped.is_none() && self.held < self.most
     }
 
-    /// True where at least so many positions of a log that ends there are not read.
+    /// True if at least this many positions of a log with this end are not read.
     pub(crate) fn lags(&self, end: Position, least: u64) -> bool {
         let read = self.raw.front().map(|entry| entry.position);
         let read = read.unwrap_or_else(|| self.cursor.position());
         self.wants_more() && end.0.saturating_sub(read.0) >= least
     }
 
-    /// Reads and decodes more, and waits where nothing is there. Cancel safe.
+    /// Reads and decodes more, and waits if there is nothing. Cancel safe.
     pub(crate) async fn fill(&mut self) {
         if self.raw.is_empty() {
             match self.cursor.next(CHUNK.min(self.most)).await {
                 Ok(entries) => self.raw.extend(entries),
-                // The database is asked again how far it is: where others apply the log as well,
-                // it is further on.
+                // The database is asked for its position again: if others apply the log as well, it
+                // is further ahead.
                 Err(SpoolFault::Trimmed { .. }) => return self.stopped = Some(ReadEnd::Behind),
                 Err(fault) => return self.stopped = Some(ReadEnd::of(fault)),
             }
@@ -162,7 +162,7 @@ impl Reader {
         self.items.push_back(item);
     }
 
-    /// The writes of the entry at this place among those that are there.
+    /// Returns the writes of the entry at this index among those that were read.
     pub(crate) fn writes(&mut self, place: usize) -> Result<&[Write], Unreadable> {
         let Some(item) = self.items.get_mut(place) else {
             return Ok(&[]);
@@ -173,7 +173,7 @@ impl Reader {
         Ok(item.writes.as_deref().unwrap_or_default())
     }
 
-    /// Takes the writes of the entry at this place for a unit. If the unit fails, the next call
+    /// Takes the writes of the entry at this index for a unit. If the unit fails, the next call
     /// decodes them again.
     pub(crate) fn take_writes(&mut self, place: usize) -> Result<Vec<Write>, Unreadable> {
         self.writes(place)?;
@@ -181,7 +181,7 @@ impl Reader {
         Ok(item.and_then(|item| item.writes.take()).unwrap_or_default())
     }
 
-    /// Removes so many entries, which are applied.
+    /// Removes this many entries, which are applied.
     pub(crate) fn pop(&mut self, entries: usize) {
         for item in self.items.drain(..entries.min(self.items.len())) {
             self.held -= item.held();
@@ -190,12 +190,12 @@ impl Reader {
 }
 
 impl ReadEnd {
-    /// An entry that is no unit.
+    /// Returns the end at an entry that is not a unit.
     pub(crate) fn unreadable(position: u64, why: Unreadable) -> Self {
         Self::Never(format!("at position {position}, {why}").into())
     }
 
-    /// Why the log gives nothing.
+    /// Returns the end after an error of the log.
     pub(crate) fn of(fault: SpoolFault) -> Self {
         match fault {
             SpoolFault::Closed | SpoolFault::Poisoned { .. } => Self::Closed,

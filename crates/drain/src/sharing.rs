@@ -1,4 +1,4 @@
-//! Which entries may share a unit, as far as the database has met their tables.
+//! Decides which entries may share a unit, by what the database knows of their tables.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,16 +7,17 @@ use std::time::Duration;
 use tokio::time::Instant;
 use windrow_core::{Database, Level, Op, Shape, TableName, Write};
 
-/// The time for which an answer is used: a table may be changed at any moment.
+/// The time for which an answer counts, because a table may be changed at any moment.
 const BELIEVED: Duration = Duration::from_secs(1);
 
 /// The writes that may share a transaction with others.
 pub(crate) struct Sharing {
     database: Arc<dyn Database>,
-    /// False for those that must be alone in theirs.
+    /// For each table, its operations, with false for those that must be alone in their
+    /// transaction.
     known: HashMap<TableName, Vec<(Op, bool)>>,
     asked: Option<Instant>,
-    /// The last shape that was looked up: the next write nearly always has the same one.
+    /// The last shape that was looked up; the next write nearly always has the same one.
     last: Option<(Arc<Shape>, Option<bool>)>,
 }
 
@@ -30,14 +31,14 @@ impl Sharing {
         }
     }
 
-    /// True where all the writes of an entry may share a transaction with those of others. A write
-    /// of which nothing is known may not: the database meets its table by it, and then knows.
+    /// True if all writes of an entry may share a transaction with those of others. An unknown
+    /// write may not: its execution lets the database describe its table.
     pub(crate) fn may_share(&mut self, writes: &[Write]) -> bool {
         writes.iter().all(|write| self.shares(write) == Some(true))
     }
 
-    /// Reads the database's notes again, if they are old or do not know the entry that comes first.
-    /// Called before a unit is formed.
+    /// Reads the database's knowledge again, if it is old or does not cover the first entry. Called
+    /// before a unit is formed.
     pub(crate) fn renew(&mut self, first: &[Write]) {
         let is_old = self.asked.is_none_or(|asked| asked.elapsed() > BELIEVED);
         if !is_old && first.iter().all(|write| self.shares(write).is_some()) {
@@ -54,7 +55,7 @@ impl Sharing {
     }
 
     fn shares(&mut self, write: &Write) -> Option<bool> {
-        // Each write stands alone there.
+        // There, each write is alone.
         if !self.database.profile().transactional {
             return Some(true);
         }

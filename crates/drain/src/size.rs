@@ -2,9 +2,9 @@
 
 /// The largest number of entries of the next transaction.
 ///
-/// It doubles as long as all goes well. Behind a refusal it is about twice what went well before
-/// the refused entry: where every tenth entry is refused, a good one is tried about twice, and
-/// never as often as there are entries.
+/// It doubles as long as transactions succeed. After a refusal it is about twice the number of good
+/// entries before the refused one: if every tenth entry is refused, a good entry is tried about
+/// twice.
 #[derive(Debug)]
 pub(crate) struct Size {
     entries: usize,
@@ -24,19 +24,19 @@ impl Size {
         self.entries
     }
 
-    /// Notes that so many entries were committed together.
+    /// Notes that this many entries were committed together.
     pub(crate) fn applied(&mut self, entries: usize) {
         if entries >= self.entries {
             self.entries = (self.entries * 2).min(self.most);
         }
     }
 
-    /// The entry behind so many good ones was refused.
+    /// Notes that the entry after this many good ones was refused.
     pub(crate) fn refused(&mut self, behind: usize) {
         self.entries = self.entries.min((behind * 2).max(2)).min(self.most);
     }
 
-    /// Notes that the entries failed together, and that the one to blame is not known.
+    /// Notes that the entries failed together, and that it is not known which one is the cause.
     pub(crate) fn halve(&mut self) {
         self.entries = (self.entries / 2).max(1);
     }

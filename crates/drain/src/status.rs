@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use windrow_spool::SpoolId;
 
-/// A spool on its way into a database, at one moment. Its parts are read one after another: they
-/// may be a batch apart from each other.
+/// The state of a drain at one moment. Its fields are read one after another, so a batch may land
+/// between two of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DrainStatus {
     /// The spool's name.
@@ -20,24 +20,24 @@ pub struct DrainStatus {
 pub struct PartitionStatus {
     /// The partition's number.
     pub partition: u32,
-    /// The position of the first entry that is not applied; `None` until the database was asked
-    /// for it.
+    /// The position of the first entry that is not applied; `None` until the database was asked.
     pub applied: Option<u64>,
-    /// The position behind the last entry.
+    /// The position after the last entry.
     pub end: u64,
-    /// Entries that are not applied. Until the database was asked: those that the spool holds.
+    /// The number of entries that are not applied; until the database was asked, of those in the
+    /// spool.
     pub entries: u64,
-    /// Bytes of the spool's files that count against its limit. Files go as a whole, and some time
-    /// after they were applied.
+    /// The bytes of the spool's files that count against its limit. Files are removed as a whole,
+    /// some time after they were applied.
     pub bytes: u64,
     /// The age of the oldest entry that is not applied, by the clock of the gateway that wrote it;
     /// `None` without entries.
     pub age: Option<Duration>,
     /// The current activity.
     pub state: DrainState,
-    /// Entries that were applied since the start, with those that became dead letters.
+    /// Entries applied since the start, including those that became dead letters.
     pub applied_entries: u64,
-    /// Entries that the database refused since the start: each is a dead letter.
+    /// Entries that the database has refused since the start, each of which is a dead letter.
     pub rejected_entries: u64,
 }
 
@@ -49,24 +49,24 @@ pub enum DrainState {
     Starting,
     /// Entries are being applied.
     Applying,
-    /// The database has all that is there.
+    /// The database has all entries.
     Level,
-    /// Nothing can be applied at this moment; it is tried again and again.
+    /// Nothing can be applied at this moment, and it is tried again and again.
     Waiting {
-        /// Why.
+        /// The reason.
         why: Arc<str>,
-        /// For how long.
+        /// The time for which it has waited.
         since: Duration,
     },
-    /// Nothing is applied any more before the next start.
+    /// Nothing will be applied before the next start.
     Stopped {
-        /// Why.
+        /// The reason.
         why: Arc<str>,
     },
 }
 
 impl DrainState {
-    /// The word that operators read.
+    /// Returns the word that operators read.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Starting => "starting",
@@ -77,7 +77,7 @@ impl DrainState {
         }
     }
 
-    /// Why nothing can be applied.
+    /// Returns the reason why nothing can be applied.
     pub fn why(&self) -> Option<&str> {
         match self {
             Self::Waiting { why, .. } | Self::Stopped { why } => Some(why),

@@ -1,4 +1,4 @@
-//! Gives up what was applied some time ago.
+//! Trims entries that were applied some time ago.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -11,12 +11,13 @@ use crate::partition::Partition;
 /// The interval at which the database's position is noted, so that trimming costs little.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Gives up the entries of a partition once they have been applied for a while. Never ends. Cancel
-/// safe: what was not given up is given up after the next start.
+/// Trims the entries of a partition once they have been applied for a while. Never ends. Cancel
+/// safe: the next start trims the rest.
 ///
-/// Not at once: a database that loses its last commits in a crash (PostgreSQL with
-/// `synchronous_commit = off`) goes back to an earlier position, and finds the entries there. What
-/// counts is when the database has last said how far it is: while it is away nothing is given up.
+/// Entries are not trimmed at once, because a database that loses its last commits in a crash
+/// (PostgreSQL with `synchronous_commit = off`) returns to an earlier position, and must find the
+/// entries there. The time counts up to the database's last confirmation of its position: while it
+/// is away, nothing is trimmed.
 pub(crate) async fn run(partition: &Partition, keep: Duration) {
     let mut reached = partition.watch();
     let mut noted = TrimQueue::default();
@@ -46,7 +47,7 @@ async fn trim(partition: &Partition, upto: u64) {
     }
 }
 
-/// Positions that were reached, and when.
+/// Positions that the database has reached, with their times.
 #[derive(Debug, Default)]
 struct TrimQueue {
     waiting: VecDeque<(Instant, u64)>,
@@ -59,14 +60,14 @@ impl TrimQueue {
             return;
         }
         if self.last > Some(position) {
-            // The database has gone back: what was behind that is not applied any more.
+            // The database has gone back: later positions no longer count as applied.
             self.waiting.clear();
         }
         self.last = Some(position);
         self.waiting.push_back((at, position));
     }
 
-    /// The last position that was reached so long ago.
+    /// Returns the last position that was reached this long ago.
     fn older(&mut self, now: Instant, keep: Duration) -> Option<u64> {
         let mut found = None;
         while let Some((at, position)) = self.waiting.front().copied() {

@@ -1,7 +1,7 @@
-//! Applies a partition: connects, asks the database how far it is, and goes on from there.
+//! Applies a partition: connects, reads the position in the database, and goes on from there.
 //!
-//! After each failure that leaves open what the database has, the worker connects again and reads
-//! the position. It remembers nothing that the database could contradict.
+//! After each failure that leaves the state of the database open, the worker connects again and
+//! reads the position. It keeps no state that the database could contradict.
 
 mod land;
 mod session;

@@ -1,4 +1,4 @@
-//! Having units committed that were not committed before.
+//! Commits units that were not committed before.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,11 +14,11 @@ use crate::refused::Refused;
 use crate::stored::Stored;
 use crate::under_way::{UnderWay, found};
 
-/// The lane tries a unit again whose outcome is unknown, for this long: its key's row shows if it
-/// was executed.
+/// The time for which the lane retries a unit with an unknown outcome: the row of its key shows if
+/// it was executed.
 const UNKNOWN_WAIT: Duration = Duration::from_secs(30);
 
-/// Units on their way, with what they need.
+/// The units of a request that are being committed, and their context.
 pub(crate) struct Commit {
     pub(crate) under_way: Arc<UnderWay>,
     pub(crate) source: SourceId,
@@ -36,7 +36,8 @@ impl Commit {
         Ok(outcomes)
     }
 
-    /// Hands all parts over; stores what was not foretold of those that were executed.
+    /// Submits all parts, and stores the outcomes of executed parts that differ from the predicted
+    /// ones.
     async fn attempt(&self, parts: &[Part], permit: Permit) -> Result<Outcomes, Fault> {
         let units = parts.iter().map(Part::marked).collect();
         let outcomes = self.submit_to(&self.lane_for_once(), units, permit).await?;
@@ -45,7 +46,7 @@ impl Commit {
         Ok(outcomes)
     }
 
-    /// Returns the lane, for units that may be tried again if their outcome is unknown.
+    /// Returns the lane with a policy that retries units whose outcome is unknown.
     fn lane_for_once(&self) -> Intake {
         let policy = RetryPolicy::client().executed_once(UNKNOWN_WAIT);
         self.under_way.shared.lane.with_policy(policy)
@@ -74,7 +75,7 @@ impl Commit {
                     *outcome = outcome_of(part, &executed, self.under_way.own)?;
                 }
                 Ok(None) if !is_open => refused.push(at),
-                // Of the part itself no more is known than before.
+                // The outcome of the part stays as it is.
                 Ok(None) => {}
                 Err(fault) if !is_open => *outcome = Err(fault.into()),
                 Err(_) => {}
@@ -161,8 +162,8 @@ impl Commit {
         }
     }
 
-    /// Forgets a key of the gateway's own, whose request is answered. Nobody waits for it: what
-    /// cannot be forgotten now is, as all keys are, once it is old.
+    /// Deletes a key of the gateway's own, whose request is answered. The result is not awaited: if
+    /// the key cannot be deleted now, it is deleted later because of its age, as all keys are.
     fn forget(&self, parts: &[Part], outcomes: &Outcomes) {
         if !self.under_way.own {
             return;
@@ -187,14 +188,14 @@ impl Commit {
         });
     }
 
-    /// Returns the outcomes of units that are read and stored beside the parts.
+    /// Returns the outcomes of further units, which read and store outcomes of the parts.
     async fn submit(&self, units: Vec<Unit>, permit: Permit) -> Result<Outcomes, Fault> {
         let lane = &self.under_way.shared.lane;
         self.submit_to(lane, units, permit).await
     }
 
-    /// Returns the outcomes of units. `permit`: memory that was taken for them; what it lacks is
-    /// added.
+    /// Returns the outcomes of units. `permit`: memory that was taken for them; more is taken if
+    /// needed.
     async fn submit_to(
         &self,
         lane: &Intake,
@@ -226,7 +227,7 @@ fn outcome_of(part: &Part, executed: &Executed, own: bool) -> Result<UnitOutcome
     stored.ok_or_else(Refused::mismatch)
 }
 
-/// The places of those that have failed in this way.
+/// Returns the positions of the outcomes that have failed in this way.
 fn places(outcomes: &Outcomes, is_wanted: impl Fn(&Fault) -> bool) -> Vec<usize> {
     let failed = outcomes.iter().enumerate();
     failed

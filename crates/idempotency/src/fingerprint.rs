@@ -1,16 +1,15 @@
-//! Fingerprints, which tell apart two requests with the same key.
+//! Fingerprints, which distinguish requests with the same key.
 
 use sha2::{Digest as _, Sha256};
 use windrow_core::{Key, Name, OnConflict, Op, Returning, Shape, Value, Write};
 
-/// A fingerprint of the units of a request so far, each in its place: two requests have the same
-/// one where they ask for the same in the same order. It is stored, so what it is made of never
-/// changes.
+/// A fingerprint of the units of a request so far, in their order: two requests have the same one
+/// if they ask for the same in the same order. It is stored, so its computation never changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fingerprint([u8; 16]);
 
 impl Fingerprint {
-    /// The fingerprint with one more unit. `way`: a word for when it is answered.
+    /// Returns the fingerprint with one more unit. `way`: a word for the time of its answer.
     #[must_use]
     pub(crate) fn with(self, way: &str, writes: &[Write]) -> Self {
         let mut digest = Feed(Sha256::new());
@@ -35,8 +34,8 @@ impl std::fmt::Display for Fingerprint {
     }
 }
 
-/// Takes what is fed so that no two different things are the same bytes: each has its length or a
-/// number of its kind before it.
+/// Hashes its input so that different inputs never give the same bytes: each part is preceded by
+/// its length or the number of its kind.
 struct Feed(Sha256);
 
 impl Feed {

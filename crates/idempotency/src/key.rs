@@ -8,7 +8,7 @@ use windrow_core::Fault;
 pub struct IdempotencyKey(Box<str>);
 
 impl IdempotencyKey {
-    /// Takes a key as it is.
+    /// Checks a key.
     ///
     /// # Errors
     /// It is empty, too long, or has other characters than the visible ones of ASCII.
@@ -31,19 +31,19 @@ impl IdempotencyKey {
         }
     }
 
-    /// A key of the gateway's own, for one request that has none. A blank stands in it, so it is no
-    /// client's.
+    /// Returns a key of the gateway's own, for a request without one. It contains a blank, so no
+    /// client can have it.
     pub(crate) fn own() -> Self {
         Self(format!("windrow {:032x}", rand::random::<u128>()).into())
     }
 
-    /// Reads the value of the header `Idempotency-Key`: a string in quotation marks, as the draft
-    /// (draft-ietf-httpapi-idempotency-key-header-07, with RFC 8941, section 3.3.3) has it, or the
+    /// Reads the value of the header `Idempotency-Key`: a string in quotation marks, as in the
+    /// draft (draft-ietf-httpapi-idempotency-key-header-07, with RFC 8941, section 3.3.3), or the
     /// key without them, as most clients send it.
     ///
     /// # Errors
-    /// As [`IdempotencyKey::new`]; a quotation mark is missing, or a backslash stands before
-    /// something else than a backslash or a quotation mark.
+    /// As [`IdempotencyKey::new`]; a quotation mark is missing, or a backslash comes before any
+    /// other character than a backslash or a quotation mark.
     pub fn from_header(value: &[u8]) -> Result<Self, Fault> {
         let text = std::str::from_utf8(value).map_err(|_| malformed())?;
         match text.trim_matches([' ', '\t']).strip_prefix('"') {
@@ -52,7 +52,7 @@ impl IdempotencyKey {
         }
     }
 
-    /// The key.
+    /// Returns the key.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! The entrance for requests with keys.
+//! The entry point for requests with keys.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// For writes that go to this lane, into a database with these tables of Windrow's own.
+    /// Returns an executor for writes to this lane, into a database with these tables.
     pub fn new(lane: Intake, tables: Arc<dyn Bookkeeping>) -> Self {
         Self {
             shared: Arc::new(Shared::new(lane, tables)),
@@ -26,25 +26,25 @@ impl Keys {
         }
     }
 
-    /// The same, where requests without a key are executed under one of the gateway's own
+    /// Sets whether requests without a key are executed under one of the gateway's own
     /// ([`Keys::begin_own`]).
     #[must_use]
     pub fn for_all(self, for_all: bool) -> Self {
         Self { for_all, ..self }
     }
 
-    /// Begins a request. While it is there, no other one with its key begins.
+    /// Begins a request. Until it is dropped, no other one with its key begins.
     ///
     /// # Errors
-    /// [`Refused::UnderWay`] where another one with the same key has not ended yet.
+    /// [`Refused::UnderWay`] if another one with the same key has not ended.
     pub fn begin(&self, key: IdempotencyKey) -> Result<KeyedRequest, Refused> {
         let begun = UnderWay::begin(&self.shared, key).ok_or_else(Refused::under_way)?;
         Ok(KeyedRequest::new(begun))
     }
 
-    /// Begins a request that has no key, under one that nobody knows and that is forgotten once the
-    /// request is answered: so what becomes of it is found out where the connection to the database
-    /// is lost at its commit. `None` where such requests are to go without.
+    /// Begins a request without a key, under a random one that is deleted once the request is
+    /// answered. It shows the outcome if the connection to the database is lost at the commit.
+    /// `None` if such requests are executed without a key.
     pub fn begin_own(&self) -> Option<KeyedRequest> {
         let begun = || UnderWay::begin_own(&self.shared);
         self.for_all.then(|| KeyedRequest::new(begun()))

@@ -6,20 +6,20 @@
 //! executed, whichever side has crashed, and prevents a second execution. The row keeps the outcome
 //! that the client got.
 //!
-//! | module | what it holds |
+//! | module | content |
 //! | --- | --- |
 //! | [`key`] | a client's key |
 //! | [`keys`] | begins requests with keys |
 //! | [`request`] | one request: its parts in their order |
-//! | `under_way` | what all of them share, and which have not ended |
-//! | `part`, `commit` | one unit of a request; having units committed that were not before |
-//! | [`refused`] | why a request is not executed |
-//! | `fingerprint` | what tells two requests apart that have the same key |
+//! | `under_way` | the state that all of them share, and those that have not ended |
+//! | `part`, `commit` | one unit of a request; committing units |
+//! | [`refused`] | the reason why a request is not executed |
+//! | `fingerprint` | distinguishes requests with the same key |
 //! | `stored` | outcomes that clients got, as bytes |
-//! | [`mod@sweep`] | forgetting keys that are old |
+//! | [`mod@sweep`] | deletes old keys |
 //!
 //! **Promised.** A unit is executed once, however often its request is sent, until its key is
-//! forgotten. A repeated request gets the outcomes of the first one: results, and errors of the
+//! deleted. A repeated request gets the outcomes of the first one: results, and errors of the
 //! database too. A refusal by a database that was away or a full memory budget means that nothing
 //! was executed, and the unit is tried again.
 //!

@@ -17,7 +17,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// The unit behind the row that keeps it from being executed twice.
+    /// Returns the unit with the row before it that prevents a second execution.
     pub(crate) fn marked(&self) -> Unit {
         let told = foretold(self.unit.writes()).map(|dones| Stored::of(&Ok(dones)).bytes());
         let mark = self
@@ -42,7 +42,7 @@ pub fn without_mark(outcome: UnitOutcome) -> UnitOutcome {
     }
 }
 
-/// Returns the outcome of writes if it is certain beforehand: they insert one row each.
+/// Returns the outcome of writes if it is certain in advance: each inserts one row.
 pub(crate) fn foretold(writes: &[Write]) -> Option<Dones> {
     let is_certain = |write: &Write| {
         let shape = &write.shape;
@@ -54,7 +54,7 @@ pub(crate) fn foretold(writes: &[Write]) -> Option<Dones> {
     writes.iter().map(one).collect()
 }
 
-/// Memory for what a request keeps beside what it hands over.
+/// Returns the memory that a request keeps besides its submitted units.
 pub(crate) fn kept_bytes(parts: &[Part]) -> usize {
     let of = |part: &Part| part.unit.writes().iter().map(Write::bytes).sum::<usize>();
     parts.iter().map(of).sum()

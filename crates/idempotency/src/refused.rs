@@ -1,11 +1,11 @@
-//! Why a request with a key is not executed.
+//! The reason why a request with a key is not executed.
 
 use windrow_core::{Fault, FaultClass};
 
-/// Why a request with a key is not executed.
+/// The reason why a request with a key is not executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// Another one with the same key has not ended yet.
+    /// Another request with the same key has not ended.
     UnderWay(Fault),
     /// The key was used for another request.
     Mismatch(Fault),
@@ -14,7 +14,7 @@ pub enum Refused {
 }
 
 impl Refused {
-    /// Why.
+    /// Returns the fault for the client.
     pub fn fault(&self) -> &Fault {
         match self {
             Self::UnderWay(fault) | Self::Mismatch(fault) | Self::Failed(fault) => fault,

@@ -1,4 +1,4 @@
-//! One request with a key: its parts, and what becomes of them.
+//! One request with a key: its parts, and their execution.
 
 use std::fmt;
 use std::sync::atomic::Ordering;
@@ -14,22 +14,22 @@ use crate::refused::Refused;
 use crate::stored::Stored;
 use crate::under_way::UnderWay;
 
-/// The part that stands for a request that is one unit, or, behind all others, for the whole of a
-/// request that is several.
+/// The number of the part of a request that is one unit, or of the record of a whole request with
+/// several, which comes after all others.
 const WHOLE: u64 = 0;
 
-/// The part of the request that is handed over next.
+/// The position of the next part within the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// Nothing: these units are all of it.
+    /// All of the request.
     Alone,
     /// More follows.
     More,
-    /// Nothing follows, and something came before.
+    /// The last part; others came before.
     Last,
 }
 
-/// A request with a key. Its parts are handed over one after the other.
+/// A request with a key. Its parts are submitted one after the other.
 pub struct KeyedRequest {
     under_way: Arc<UnderWay>,
     progress: Mutex<Progress>,
@@ -38,11 +38,11 @@ pub struct KeyedRequest {
 /// The progress of a request.
 #[derive(Clone, Copy, Default)]
 struct Progress {
-    /// Parts that have a number; the whole is none of them.
+    /// The number of parts so far, without the record of the whole.
     parts: u64,
     /// True if the whole request is one part.
     alone: bool,
-    /// Of all units so far.
+    /// The fingerprint of all units so far.
     fingerprint: Fingerprint,
     /// The number of parts of an earlier request with the key; `None` before it was looked for.
     earlier: Option<Earlier>,
@@ -53,7 +53,7 @@ struct Progress {
 enum Earlier {
     /// The earlier request has not ended, or does not exist.
     Open,
-    /// The earlier request had so many parts.
+    /// The earlier request had this many parts.
     Ended(u64),
 }
 
@@ -65,17 +65,17 @@ impl KeyedRequest {
         }
     }
 
-    /// The source of requests whose frontend has none.
+    /// Returns the source for requests whose frontend has none.
     pub fn source(&self) -> SourceId {
         self.under_way.shared.source
     }
 
-    /// True once something of it was found to be executed before.
+    /// True once a part of the request was found to be executed before.
     pub fn is_replayed(&self) -> bool {
         !self.is_own() && self.under_way.replayed.load(Ordering::Relaxed)
     }
 
-    /// True for a key of the gateway's own: its client has given none.
+    /// True for a key of the gateway's own, because the client has given none.
     pub fn is_own(&self) -> bool {
         self.under_way.own
     }
@@ -150,7 +150,7 @@ impl KeyedRequest {
         Ok(parts.iter().map(Part::marked).collect())
     }
 
-    /// Gives units their places.
+    /// Returns units as parts with their numbers.
     fn parts(&self, way: &str, units: impl IntoIterator<Item = Unit>, extent: Extent) -> Vec<Part> {
         let mut progress = self.progress();
         let is_whole = extent == Extent::Alone && progress.parts == 0 && !progress.alone;
@@ -176,7 +176,7 @@ impl KeyedRequest {
         units.into_iter().map(&mut place).collect()
     }
 
-    /// Looks, once, how many parts an earlier request had that was answered as a whole.
+    /// Finds, once, the number of parts of an earlier request that was answered as a whole.
     async fn look_for_earlier(&self) -> Result<(), Refused> {
         if self.is_own() || self.progress().earlier.is_some() {
             return Ok(());
@@ -186,7 +186,7 @@ impl KeyedRequest {
             None => Earlier::Open,
             Some(executed) => match executed.outcome.as_deref().map(Stored::read) {
                 Some(Ok(Stored::Parts(parts))) => Earlier::Ended(parts),
-                // It was one unit.
+                // The earlier request was one unit.
                 _ => return Err(Refused::mismatch()),
             },
         };
@@ -194,7 +194,7 @@ impl KeyedRequest {
         Ok(())
     }
 
-    /// Checks that there are no more parts than there were before.
+    /// Checks that there are no more parts than in the earlier request.
     fn check_length(&self) -> Result<(), Refused> {
         let Progress { parts, earlier, .. } = *self.progress();
         match earlier {
@@ -203,7 +203,7 @@ impl KeyedRequest {
         }
     }
 
-    /// Stores how many parts there were in all, or compares it.
+    /// Stores the number of parts, or compares it with the earlier request's.
     async fn end(&self) -> Result<(), Refused> {
         if self.is_own() {
             return Ok(());
@@ -224,7 +224,7 @@ impl KeyedRequest {
         let mark = self.whole().insert(&fingerprint.to_string(), Some(&stored));
         let shared = &self.under_way.shared;
         if let Err(failed) = shared.lane.run(shared.source, Unit::one(mark)).await {
-            // Nothing is lost by it but that a longer request with the same key would be refused.
+            // This only means that a longer request with the same key would be refused.
             tracing::debug!(fault = %failed.fault, "the end of a request with a key was not stored");
         }
         Ok(())

@@ -16,7 +16,7 @@ pub(crate) enum Stored {
     /// The part was refused.
     #[serde(rename = "failed")]
     Failed(Failed),
-    /// The part stands for a request of so many others, all of which are answered.
+    /// The record of a request with this many parts, all of which are answered.
     #[serde(rename = "parts")]
     Parts(u64),
 }
@@ -79,16 +79,16 @@ impl Stored {
         }
     }
 
-    /// As bytes.
+    /// Returns the bytes to be stored.
     pub(crate) fn bytes(&self) -> Vec<u8> {
-        // Numbers and texts can always be written.
+        // Numbers and texts can always be serialized.
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// Reads what [`Stored::bytes`] has written.
+    /// Reads bytes that [`Stored::bytes`] has returned.
     ///
     /// # Errors
-    /// It is something else.
+    /// They are something else.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, Fault> {
         serde_json::from_slice(bytes).map_err(|e| {
             Fault::internal(format!(
@@ -97,7 +97,7 @@ impl Stored {
         })
     }
 
-    /// Returns the outcome of the unit; `None` if the row stands for the end of a request.
+    /// Returns the outcome of the unit; `None` if the row is the record of a whole request.
     pub(crate) fn outcome(self) -> Option<UnitOutcome> {
         match self {
             Self::Done(dones) => Some(Ok(dones.into_iter().map(Done::done).collect::<Dones>())),

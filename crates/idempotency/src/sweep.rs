@@ -1,4 +1,4 @@
-//! Forgetting keys that are old.
+//! Deletes old keys.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,12 +8,12 @@ use tokio_util::sync::CancellationToken;
 use windrow_bookkeeping::forget_keys;
 use windrow_core::Bookkeeping;
 
-/// Parts that are forgotten in one transaction.
+/// The most parts deleted in one transaction.
 const STEP: usize = 1000;
-/// The shortest and the longest rest between two looks.
+/// The shortest and the longest delay between two checks.
 const RESTS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(3600));
 
-/// Forgets keys that are older than `age`, at most a twentieth of `age` late, until `stop` is
+/// Deletes keys that are older than `age`, at most a twentieth of `age` late, until `stop` is
 /// cancelled. A database that is away keeps them until it is back.
 pub async fn sweep(tables: Arc<dyn Bookkeeping>, age: Duration, stop: CancellationToken) {
     let rest = (age / 20).clamp(RESTS.0, RESTS.1);

@@ -11,13 +11,13 @@ use windrow_core::{Bookkeeping, Fault, FaultClass, Intake, SourceId, Unit, UnitO
 use crate::fingerprint::Fingerprint;
 use crate::key::IdempotencyKey;
 
-/// Keys of requests that the spool has taken, whose fingerprints are remembered: some megabytes at
-/// most.
+/// The number of keys that the spool has accepted whose fingerprints are kept: at most some
+/// megabytes.
 const REMEMBERED: usize = 16_384;
 
 /// The state that requests with keys share.
 pub(crate) struct Shared {
-    /// Where all that is committed goes: the units, and what is read and stored of them.
+    /// The lane of all units, and of reads and writes about them.
     pub(crate) lane: Intake,
     /// The source of reads and writes beside the units.
     pub(crate) source: SourceId,
@@ -28,7 +28,7 @@ pub(crate) struct Shared {
     spooled: Mutex<Remembered>,
 }
 
-/// The fingerprints of the requests that the spool has taken last.
+/// The fingerprints of the last requests that the spool has accepted.
 #[derive(Default)]
 struct Remembered {
     by_key: HashMap<IdempotencyKey, Fingerprint>,
@@ -47,7 +47,7 @@ impl Shared {
         }
     }
 
-    /// Makes the table of keys, unless that was done.
+    /// Creates the table of keys, unless that was done.
     pub(crate) async fn prepare(&self) -> Result<(), Fault> {
         if !self.prepared.load(Ordering::Relaxed) {
             prepare_keys(&*self.tables).await?;
@@ -56,7 +56,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Looks at a fault: a table of keys that has gone is made again before the next request.
+    /// Examines a fault: if the table of keys was dropped, it is created again before the next
+    /// request.
     pub(crate) fn noticed(&self, fault: &Fault) {
         let is_of_keys =
             || fault.table() == Some(IDEMPOTENCY) || fault.message.contains(IDEMPOTENCY);
@@ -66,7 +67,7 @@ impl Shared {
     }
 
     /// True if the first unit of a request for the spool is that of the last request with its key,
-    /// or if the key is not remembered.
+    /// or if the key is not known.
     pub(crate) fn is_same(&self, key: &IdempotencyKey, first: Fingerprint) -> bool {
         let mut spooled = self.spooled.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = spooled.by_key.get(key) {
@@ -111,7 +112,7 @@ pub(crate) struct UnderWay {
 }
 
 impl UnderWay {
-    /// Begins the request of a key; `None` where another one with the key has not ended.
+    /// Begins the request of a key; `None` if another one with the key has not ended.
     pub(crate) fn begin(shared: &Arc<Shared>, key: IdempotencyKey) -> Option<Self> {
         let is_new = shared.under_way().insert(key.clone());
         is_new.then(|| Self {

@@ -28,7 +28,7 @@ pub enum CertificateCheck {
 pub struct CertificateVerifier {
     check: CertificateCheck,
     roots: RootCertStore,
-    /// Certificates that are trusted themselves. webpki does not accept an authority's certificate
+    /// Certificates that are themselves trusted. webpki does not accept an authority's certificate
     /// as a server's certificate, but a self-signed one is both, and `sslrootcert` is the usual way
     /// to trust it.
     pinned: Vec<CertificateDer<'static>>,

@@ -1,12 +1,12 @@
-//! Sockets of frontends and servers, whatever protocol they speak.
+//! Sockets of frontends and servers, for all protocols.
 //!
-//! | module | what it holds |
+//! | module | content |
 //! | --- | --- |
 //! | `listeners` | the listening sockets of a frontend |
 //! | `threads` | the threads that serve clients |
 //! | `starting` | slots for connections that are being admitted |
 //! | `certificate_verifier` | verifies a server's certificate |
-//! | `trusting` | certificates that are trusted, and TLS to a server that has one |
+//! | `trusting` | trusted certificates, and TLS to a server |
 
 mod certificate_verifier;
 mod listeners;

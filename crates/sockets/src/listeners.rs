@@ -12,11 +12,11 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
 /// The delay after an error of a listening socket, nearly always "too many open files".
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
-/// Clients that have connected and are not accepted yet, at most. The kernel has a limit of its own
+/// The most connected clients that are not accepted yet. The kernel has a limit of its own
 /// (`net.core.somaxconn`).
 const MAX_BACKLOG: u32 = 4096;
 
-/// A client that vanished without a word is noticed after some minutes.
+/// The idle time before keepalive probes, which detect a vanished client after some minutes.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(60);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
 const KEEPALIVE_PROBES: u32 = 4;
@@ -37,7 +37,7 @@ pub enum ClientSocket {
     Unix(UnixStream),
 }
 
-/// A UNIX-domain socket, whose file goes with it.
+/// A UNIX-domain socket, whose file is removed with it.
 #[derive(Debug)]
 struct UnixSocket {
     listener: UnixListener,
@@ -49,7 +49,7 @@ impl Listeners {
     /// `unix_path` returns for the port.
     ///
     /// # Errors
-    /// An address or a path that cannot be listened on.
+    /// The address or the path cannot be used.
     pub async fn open(
         address: SocketAddr,
         open: Option<&StdListener>,
@@ -63,7 +63,7 @@ impl Listeners {
         Ok(Self { tcp, unix })
     }
 
-    /// Returns the address of the socket over TCP, with the port that was found.
+    /// Returns the address of the socket over TCP, with the actual port.
     ///
     /// # Errors
     /// The socket is dead.
@@ -99,8 +99,7 @@ impl UnixSocket {
     async fn open(path: PathBuf) -> io::Result<Self> {
         let of_path =
             |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-        // A file that a dead process left is in the way. One at which a process listens is not
-        // ours.
+        // A file left by a dead process must be removed, but not one at which a process listens.
         match UnixStream::connect(&path).await {
             Ok(_) => return Err(of_path(io::ErrorKind::AddrInUse.into())),
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
@@ -115,7 +114,7 @@ impl UnixSocket {
 
 impl Drop for UnixSocket {
     fn drop(&mut self) {
-        // One that is gone already is as good.
+        // It does not matter if the file is gone already.
         drop(std::fs::remove_file(&self.path));
     }
 }
@@ -136,14 +135,14 @@ pub fn listen(address: SocketAddr, open: Option<&StdListener>) -> io::Result<Tcp
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
     };
-    // As after a restart, while connections of the process before linger.
+    // Needed after a restart, while connections of the previous process linger.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(MAX_BACKLOG)
 }
 
-/// Waits as long as an error of a listening socket asks for: not at all if only the connection that
-/// was about to be accepted has failed.
+/// Waits after an error of a listening socket, unless only the connection to be accepted has
+/// failed.
 pub async fn wait_after(error: &io::Error) {
     if !is_of_one_connection(error) {
         tracing::warn!(%error, "a connection cannot be accepted");
@@ -151,7 +150,8 @@ pub async fn wait_after(error: &io::Error) {
     }
 }
 
-/// Answers are written whole: waiting to fill a packet would only delay them.
+/// Disables Nagle's algorithm and enables keepalive: answers are written whole, and waiting to fill
+/// a packet would only delay them.
 fn prepare(socket: &TcpStream) -> io::Result<()> {
     socket.set_nodelay(true)?;
     let keepalive = TcpKeepalive::new()
@@ -161,7 +161,7 @@ fn prepare(socket: &TcpStream) -> io::Result<()> {
     SockRef::from(socket).set_tcp_keepalive(&keepalive)
 }
 
-/// Returns true if only the connection that was about to be accepted has failed.
+/// Returns true if only the connection to be accepted has failed.
 fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -1,8 +1,8 @@
 //! Slots for connections that are being admitted.
 //!
 //! While there are slots no connection waits. If there is none, a connection that has been starting
-//! for longer than [`SLOT_TIMEOUT`] gives up its slot. So a flood of silent connections keeps no
-//! client out, and a crowd that comes all at once only waits its turn.
+//! for longer than [`SLOT_TIMEOUT`] gives up its slot. So a flood of silent connections blocks no
+//! client, and many clients that come at once only wait for their turn.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,13 +12,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-/// The most connections on their way in.
+/// The most connections being admitted.
 const MAX_STARTING: usize = 1_000;
 
 /// The time for which a connection may be starting while others wait for its slot.
 const SLOT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// All that are on their way in.
+/// The connections being admitted.
 #[derive(Debug)]
 pub struct Starting {
     slots: Arc<Semaphore>,
@@ -28,11 +28,11 @@ pub struct Starting {
 #[derive(Debug, Default)]
 struct Since {
     next: u64,
-    /// In the order in which they came.
+    /// The connections in the order of their arrival.
     all: BTreeMap<u64, (Instant, CancellationToken)>,
 }
 
-/// The slot of one that is on its way in.
+/// The slot of a connection that is being admitted.
 #[derive(Debug)]
 pub struct StartSlot {
     starting: Arc<Starting>,
@@ -100,7 +100,7 @@ impl Starting {
     }
 
     fn since(&self) -> MutexGuard<'_, Since> {
-        // Each change is one insertion or removal: whole at any moment.
+        // Each change is a single insertion or removal, so a panic leaves the map consistent.
         self.since.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

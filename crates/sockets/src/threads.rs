@@ -43,8 +43,8 @@ impl Threads {
         Self(runtimes.into_iter().map(thread).collect())
     }
 
-    /// Serves a client on the thread that has the fewest clients; of several, on the last. The
-    /// first one also runs what is no client's, such as the lanes of HTTP requests.
+    /// Serves a client on the thread with the fewest clients; of several, on the last. The first
+    /// thread also runs tasks of no client, such as the lanes of HTTP requests.
     pub fn serve<S: Portable, F>(
         &self,
         tracker: &TaskTracker,
@@ -96,21 +96,21 @@ impl Drop for Place {
     }
 }
 
-/// A socket that can go to the runtime of another thread.
+/// A socket that can be moved to the runtime of another thread.
 pub trait Portable: Sized + Send + 'static {
-    /// The socket between two runtimes.
+    /// The socket while it is in no runtime.
     type Detached: Send + 'static;
 
-    /// Takes the socket out of its runtime.
+    /// Removes the socket from its runtime.
     ///
     /// # Errors
     /// The socket is dead.
     fn detach(self) -> io::Result<Self::Detached>;
 
-    /// Makes it a socket of the caller's runtime.
+    /// Adds the socket to the caller's runtime.
     ///
     /// # Errors
-    /// The runtime has no place for it.
+    /// The runtime cannot accept it.
     fn attach(detached: Self::Detached) -> io::Result<Self>;
 }
 
@@ -126,7 +126,7 @@ impl Portable for TcpStream {
     }
 }
 
-/// A client's socket between two runtimes.
+/// A client's socket while it is in no runtime.
 #[derive(Debug)]
 pub enum DetachedSocket {
     /// A connection over TCP, from this address.

@@ -70,8 +70,8 @@ impl Worker {
         self.partition.reached(flight.to);
     }
 
-    /// A proxy may hide it that the database has come back without what it had committed, from an
-    /// old copy or another server.
+    /// Returns an explanation for the missing row: behind a proxy, the database may have come back
+    /// without its last commits, from an old copy or as another server.
     fn row_was_gone(&self) -> String {
         format!(
             "the row of spool {}, partition {} had gone from the table {}; if nobody has taken it \
@@ -98,7 +98,7 @@ impl Worker {
         );
     }
 
-    /// Notes that the outcome of a unit is unknown. The next connection shows it.
+    /// Notes that the outcome of a unit is unknown. The next connection will show it.
     fn unknown(&mut self, fault: &Fault) -> StepEnd {
         self.failing = None;
         self.partition.meters.tried.unknown.inc();
@@ -107,8 +107,8 @@ impl Worker {
         self.reconnect()
     }
 
-    /// True once an entry by itself has failed again and again, with what is mostly nobody's fault,
-    /// for so long that it is taken to be its own.
+    /// True once an entry by itself has failed again and again with a fault that is usually not its
+    /// own, for so long that it counts as its own.
     fn fails_by_itself(&mut self, flight: &Flight, fault: &Fault) -> bool {
         if !fault.may_be_of_write() {
             self.failing = None;
@@ -126,7 +126,7 @@ impl Worker {
         }
     }
 
-    /// Waits before the next attempt after a failure for no fault of the entries.
+    /// Waits before the next attempt after a failure through no fault of the entries.
     async fn again(&mut self, fault: &Fault) {
         self.partition.meters.tried.again.inc();
         let delay = self.retry.delay(fault);
@@ -134,8 +134,8 @@ impl Worker {
         if many {
             self.partition.waits(fault);
         }
-        // Fewer entries take less time, and in the end it is seen whether one alone fails. A lane
-        // could not halve them: the unit is one transaction with the position that it moves on.
+        // Fewer entries take less time, and in the end it is known if one alone fails. A lane could
+        // not halve them, because the unit is one transaction with the position that it moves.
         if many || fault.retry() == Retry::Smaller {
             self.size.halve();
             self.wanted = UnitPlan::Many;
@@ -143,7 +143,7 @@ impl Worker {
         self.pause(delay).await;
     }
 
-    /// The database does not take what Windrow keeps there.
+    /// Handles a database that does not accept Windrow's own rows.
     fn no_progress(&mut self, fault: &Fault) -> StepEnd {
         self.failing = None;
         let mut unwritten = fault.clone();
@@ -157,20 +157,20 @@ impl Worker {
         StepEnd::Again(self.options.long_pause)
     }
 
-    /// Acts on a unit that found another position: another process has moved the row, or an earlier
+    /// Handles a unit that found another position: another process has moved the row, or an earlier
     /// attempt was committed after all.
     async fn overtaken(&mut self, flight: &Flight, fault: &Fault) -> Result<(), StepEnd> {
         let before = self.found.as_ref().and_then(|found| found.from);
         self.locate().await?;
         let now = self.found.as_ref().and_then(|found| found.from);
         match now == before {
-            // It stands where it stood: something else was refused at the commit.
+            // The position is unchanged: something else was refused at the commit.
             true => self.refused(flight, None, fault).await,
             false => Ok(()),
         }
     }
 
-    /// The database refuses a write, or the unit without saying which.
+    /// Handles a refused write, or a unit that was refused without naming one.
     async fn refused(
         &mut self,
         flight: &Flight,
@@ -192,7 +192,7 @@ impl Worker {
         let refused = match entry {
             _ if last == 0 => 0,
             Some(entry) if entry > 0 => entry,
-            // What was said of it in company is not taken for granted.
+            // A refusal in a unit with other entries may have another cause.
             _ => {
                 self.wanted = UnitPlan::Exactly(1);
                 return Ok(());
@@ -210,8 +210,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Returns how to go on after a refused entry that has a client's key, if the key is the reason
-    /// of the refusal.
+    /// Returns the next step after a refused entry with a client's key, if the key is the reason of
+    /// the refusal.
     async fn under_its_key(
         &mut self,
         flight: &Flight,
@@ -229,9 +229,9 @@ impl Worker {
         let executed = answer_of(report).and_then(|done| KeyPart::found(&done));
         match executed.map_err(|fault| self.trouble(&fault))? {
             Some(executed) if *executed.request == *request => Ok(Some(UnitPlan::Without(entry))),
-            // The same key may stand before it, in this unit, which was rolled back.
+            // The same key may come earlier in this unit, which was rolled back.
             None if entry > 0 => Ok(Some(UnitPlan::Exactly(entry))),
-            // Another request has its key, or something else than the key was there.
+            // Another request has its key, or something else than the key existed.
             Some(_) | None => Ok(None),
         }
     }
@@ -254,8 +254,8 @@ impl Worker {
         Some(letter::of(&place, write, fault))
     }
 
-    /// A dead letter is refused, in one form after the other. Nothing is skipped: where none is
-    /// taken, what stands before it is applied, and it is tried again and again.
+    /// Handles a refused dead letter, by trying its next form. Nothing is skipped: if no form is
+    /// accepted, the entries before it are applied, and it is tried again and again.
     async fn letter_refused(
         &mut self,
         kept: &DeadLetter,
@@ -297,8 +297,8 @@ impl Worker {
         Err(StepEnd::Again(self.options.long_pause))
     }
 
-    /// Puts the entry of a letter into a file, and gives the letter that names it. `None` where
-    /// that was done before, or no folder is named.
+    /// Stores the entry of a letter in a file, and returns the letter that names it. `None` if that
+    /// was done before, or no folder is configured.
     async fn set_aside(
         &mut self,
         kept: &DeadLetter,

@@ -1,4 +1,4 @@
-//! Applying a partition: opens the connection, reads the position over it, and executes one unit
+//! Applies a partition: opens the connection, reads the position over it, and executes one unit
 //! after another.
 
 use std::pin::pin;
@@ -16,8 +16,8 @@ use crate::flight::{Flight, UnitPlan};
 use crate::reader::{ReadEnd, Reader, name_of};
 
 impl Worker {
-    /// Applies until the drain is to stop. Dropping the future leaves nothing behind that the next
-    /// start does not find out.
+    /// Applies entries until the drain is to stop. If the future is dropped, the next start finds
+    /// out what was under way.
     pub(crate) async fn run(mut self) {
         while !self.stop.is_cancelled() {
             match self.step().await {
@@ -38,10 +38,10 @@ impl Worker {
         self.connection.close().await;
     }
 
-    /// Opens a connection if there is none, and asks over a new one how far the database is.
+    /// Opens a connection if there is none, and reads the position of the database over a new one.
     ///
-    /// Windrow's tables are looked at each time: a database that comes back without its last
-    /// commits may have lost them as well.
+    /// Windrow's tables are checked each time: a database that comes back without its last commits
+    /// may have lost them as well.
     async fn open(&mut self) -> Result<(), StepEnd> {
         if self.connection.is_open() {
             return Ok(());
@@ -88,8 +88,8 @@ impl Worker {
         self.landed(flight, report).await
     }
 
-    /// Waits until there is something to apply. Meanwhile the database is asked whether it still
-    /// has what it had: before it has said so for a while, that is not given up in the spool.
+    /// Waits until there is something to apply. Meanwhile the database is asked for its position:
+    /// entries are trimmed only after it has confirmed it for a while.
     async fn wait_for_entries(&mut self) -> Result<(), StepEnd> {
         loop {
             if self.stop.is_cancelled() {
@@ -108,7 +108,7 @@ impl Worker {
             }
             match found.reader.stopped().cloned() {
                 None => {}
-                // All that the log held is applied, and `stop` is about to be cancelled.
+                // All entries of the log are applied, and `stop` is about to be cancelled.
                 Some(ReadEnd::Closed) => self.stop.cancelled().await,
                 Some(stopped) => return Err(self.stopped(stopped)),
             }
@@ -131,9 +131,10 @@ impl Worker {
         }
     }
 
-    /// Lets more come as long as nobody waits for what is there: a transaction for each few entries
-    /// costs the database and the gateway more than one for many. What has come is read in one go:
-    /// following each append would cost more than applying it. Cancel safe.
+    /// Waits for more entries as long as no request waits for the present ones: a transaction for
+    /// each few entries costs the database and the gateway more than one for many. The new entries
+    /// are read together, because reading after each append would cost more than applying them.
+    /// Cancel safe.
     async fn gather(&mut self) {
         let (most, partition) = (self.size.entries(), Arc::clone(&self.partition));
         let Some(found) = &mut self.found else { return };
@@ -153,7 +154,7 @@ impl Worker {
         take(&mut found.reader, &*log, most).await;
     }
 
-    /// Asks the database how far it is, and reads on from there.
+    /// Reads the position of the database, and goes on from there.
     pub(super) async fn locate(&mut self) -> Result<(), StepEnd> {
         let report = self.connection.execute(&[Unit::one(self.row.read())]).await;
         let found = answer_of(report).and_then(|done| ProgressRow::found(&done));
@@ -166,9 +167,9 @@ impl Worker {
         }
     }
 
-    /// Checks that the spool holds the entry that the database has applied last, if its files still
-    /// have it. The position alone is no proof: a spool that was restored from an older copy gives
-    /// the same position to another entry.
+    /// Checks that the spool has the entry that the database has applied last, if it is still in
+    /// the files. The position alone proves nothing: a spool that was restored from an older copy
+    /// gives the same position to another entry.
     async fn verify(&mut self, found: Option<&Applied>) -> Result<(), StepEnd> {
         let Some(Applied { position, last }) = found.filter(|found| !found.last.is_empty()) else {
             return Ok(());
@@ -178,7 +179,7 @@ impl Worker {
         if *position == 0 || before >= log.end() {
             return Ok(());
         }
-        // One that is not there is gone because it was applied.
+        // A missing entry was trimmed because it was applied.
         let read = match log.cursor(before) {
             Ok(mut cursor) => cursor.next(1).await,
             Err(fault) => Err(fault),
@@ -242,7 +243,7 @@ impl Worker {
             .inc_by(position.saturating_sub(before));
     }
 
-    /// Reads from where the database is.
+    /// Opens a reader at the position of the database.
     async fn reader(&mut self, from: Option<u64>) -> Result<Reader, StepEnd> {
         let log = Arc::clone(&self.partition.log);
         if from.is_none() {
@@ -274,7 +275,7 @@ impl Worker {
         )
     }
 
-    /// Gives the connection up; the next one shows how far the database is.
+    /// Closes the connection; the next one shows the position of the database.
     pub(super) fn reconnect(&mut self) -> StepEnd {
         StepEnd::Again(self.retry.reconnect_delay())
     }
@@ -283,12 +284,12 @@ impl Worker {
         self.stopped(ReadEnd::of(fault))
     }
 
-    /// Returns how to go on if nothing more can be read.
+    /// Returns the next step if nothing more can be read.
     pub(super) fn stopped(&mut self, stopped: ReadEnd) -> StepEnd {
         match stopped {
             ReadEnd::Closed => StepEnd::Stopping,
             ReadEnd::Never(why) => StepEnd::Never(why),
-            // If the database is still there, no reader begins there any more.
+            // If the database is still at that position, no reader can begin there.
             ReadEnd::Behind => StepEnd::Again(Duration::ZERO),
             ReadEnd::Later(fault) => {
                 self.partition.waits(&Fault::from(fault));
@@ -298,23 +299,23 @@ impl Worker {
     }
 }
 
-/// The longest wait for more entries while no request waits for those that are there.
+/// The longest wait for more entries while no request waits for the present ones.
 const GATHER: Duration = Duration::from_millis(5);
 
-/// Entries that are not read, from which on reading beside a unit under way is worth its cost.
+/// The number of unread entries from which on reading beside a unit under way is worth its cost.
 const MANY: u64 = 256;
 
-/// Reads what is there, until there are so many entries.
+/// Reads the available entries, up to this number.
 async fn take(reader: &mut Reader, log: &dyn Log, most: usize) {
     while reader.items().len() < most && reader.lags(log.end(), 1) {
-        // Where the log's last positions are nobody's, nothing comes.
+        // If the log ends with unused positions, nothing comes.
         if timeout(GATHER, reader.fill()).await.is_err() {
             return;
         }
     }
 }
 
-/// Executes a unit, and reads ahead meanwhile where much is there.
+/// Executes a unit, and reads ahead meanwhile if many entries are available.
 async fn execute(
     connection: &mut BackgroundConnection,
     unit: &Unit,

@@ -31,40 +31,40 @@ pub(crate) struct Worker {
     pub(super) stop: CancellationToken,
     pub(super) sharing: Sharing,
     pub(super) size: Size,
-    /// The delays between attempts that failed in a row for no fault of the entries.
+    /// The delays between consecutive attempts that failed through no fault of the entries.
     pub(super) retry: BackgroundRetry,
     pub(super) connection: BackgroundConnection,
     pub(super) wanted: UnitPlan,
-    /// The position behind an entry that fails by itself again and again, and since when.
+    /// The position after an entry that fails by itself again and again, and since when.
     pub(super) failing: Option<(u64, Instant)>,
     /// The position that the database last reported; `None` before it was asked.
     pub(super) found: Option<ReadPoint>,
-    /// When a dead letter was last logged.
+    /// The time at which a dead letter was last logged.
     pub(super) reported: Option<Instant>,
 }
 
 /// The position of the database, and the entries after it.
 pub(super) struct ReadPoint {
-    /// The position in its row; `None` where there is no row.
+    /// The position in its row; `None` if there is no row.
     pub(super) from: Option<u64>,
     pub(super) reader: Reader,
 }
 
 impl ReadPoint {
-    /// The first position that is not applied.
+    /// Returns the first position that is not applied.
     pub(super) fn position(&self) -> u64 {
         self.from.unwrap_or_default()
     }
 }
 
-/// Why nothing more is applied over a connection.
+/// The reason why nothing more is applied over a connection.
 #[derive(Debug)]
 pub(super) enum StepEnd {
     /// The drain is to stop.
     Stopping,
-    /// Nothing can be applied before the next start.
+    /// Nothing will be applied before the next start.
     Never(Box<str>),
-    /// A new connection may do better, after a delay.
+    /// A new connection may succeed, after a delay.
     Again(Duration),
 }
 
@@ -102,20 +102,21 @@ impl Worker {
     pub(super) fn bounds(&self) -> Bounds {
         Bounds {
             entries: self.size.entries(),
-            // Two rows move the progress.
+            // Two writes move the progress.
             rows: self.database.profile().batch_rows.saturating_sub(2),
             bytes: self.options.unit_bytes,
         }
     }
 
-    /// Notes that nothing can be applied at this moment, and returns what follows: another attempt.
+    /// Notes that nothing can be applied at this moment, and returns the next step: another
+    /// attempt.
     pub(super) fn trouble(&mut self, fault: &Fault) -> StepEnd {
         self.failing = None;
         self.partition.waits(fault);
         StepEnd::Again(self.retry.delay(fault))
     }
 
-    /// Waits, but no longer than until the drain is to stop.
+    /// Waits, at most until the drain is to stop.
     pub(super) async fn pause(&mut self, delay: Duration) {
         if delay.is_zero() {
             return;

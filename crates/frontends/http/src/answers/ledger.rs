@@ -47,7 +47,7 @@ pub(crate) struct Ledger {
     runs: Vec<Run>,
     rows: u64,
     errors: u64,
-    /// The bytes that are kept and not charged yet, or charged already.
+    /// The bytes that are kept, whether or not `permit` covers them yet.
     due: usize,
     permit: Permit,
     budget: Budget,

@@ -74,7 +74,7 @@ const SERVERS: &[Column] = &[
     ),
 ];
 
-/// Those columns of PgBouncer's table of this name that make sense here.
+/// The columns of PgBouncer's table of this name that make sense here.
 const POOLS: &[Column] = &[
     ("database", "the database that clients name"),
     ("user", "the role"),

@@ -12,7 +12,7 @@ pub(super) struct ConnectionState {
     pub(super) set: Arc<[(Name, Name)]>,
     /// The session's `application_name`.
     pub(super) application_name: Name,
-    /// Its initial `application_name`, to which RESET ALL returns.
+    /// The session's initial `application_name`, to which RESET ALL returns.
     pub(super) first_name: Name,
     /// True if statements of unknown effect were run: there may be settings that PostgreSQL does
     /// not show, and `lastval()` may return a value of another session.

@@ -102,12 +102,12 @@ struct Relay<'s> {
     is_followed: bool,
 }
 
-/// Relays the messages in the session's inbox and those that follow, until nothing of the session
-/// is left on the server connection. `answered`: the number of messages that were answered already.
-/// `reason`: why the first one comes here.
+/// Relays the messages in the session's inbox and those that follow, until the server connection is
+/// given back. `answered`: the number of messages that were answered already. `reason`: why the
+/// first one is relayed.
 ///
 /// # Errors
-/// Why the session ends.
+/// The reason why the session ends.
 pub(crate) async fn run(
     session: &mut Session,
     answered: usize,
