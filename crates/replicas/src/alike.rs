@@ -1,8 +1,8 @@
-//! Comparing values of two databases, each in its own form.
+//! Compares values of two databases, each in its own form.
 
 use windrow_core::Value;
 
-/// True where one value is what the other database makes of it.
+/// True if one value is what the other database makes of it.
 pub(crate) fn alike(one: &Value, other: &Value) -> bool {
     use Value::{Bool, Bytes, Int, Json, Null, Number, Text};
     match (one, other) {
@@ -26,7 +26,7 @@ pub(crate) fn alike(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// Keys that have the same form are alike; that others are, too, is possible.
+/// A form of a key: keys with the same form are alike; others may be alike, too.
 pub(crate) type KeyForm = Box<[FormOf]>;
 
 /// A value of a key.
@@ -64,7 +64,7 @@ fn same_json(one: &str, other: &str) -> bool {
     read(one).is_some_and(|one| Some(one) == read(other))
 }
 
-/// A decimal number without what does not count: its sign, its digits, and where its point is.
+/// Returns the significant parts of a decimal number: sign, digits, and the position of the point.
 fn number(text: &str) -> Option<(bool, String, i64)> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i64>().ok()?),
@@ -86,7 +86,7 @@ fn number(text: &str) -> Option<(bool, String, i64)> {
     Some((negative, digits, point - i64::try_from(leading).ok()?))
 }
 
-/// Times that differ in how they are written alone: `T` or a blank, zeros of a fraction, UTC.
+/// True for times that only differ in their spelling: `T` or a blank, zeros of a fraction, UTC.
 fn same_moment(one: &str, other: &str) -> bool {
     moment(one).is_some_and(|moment_of| Some(moment_of) == moment(other))
 }

@@ -1,4 +1,4 @@
-//! Applies the log of a replica: one task for each.
+//! Applies the log of a replica: one task for each replica.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -23,16 +23,16 @@ use crate::replica::Replica;
 use crate::rows::{KeyReading, WriteResult, Writes, read, write};
 use crate::status::ReplicaState;
 
-/// Rows of one batch at most, and bytes of their values, as far as those before tell.
+/// The most rows of one batch, and the most bytes of their values, estimated from earlier rows.
 const MOST_ROWS: usize = 10_000;
 const MOST_BYTES: usize = 8 << 20;
 
-/// The first delay between attempts, and the longest.
+/// The first and the longest delay between attempts.
 const FIRST_DELAY: Duration = Duration::from_millis(20);
 const LONGEST_DELAY: Duration = Duration::from_secs(5);
 
-/// The longest wait for more keys while no client waits for those that are there, and the number of
-/// keys that is worth a batch at once.
+/// The longest wait for more keys while no client waits for the present ones, and the number of
+/// keys for which a batch begins at once.
 const GATHER: Duration = Duration::from_millis(5);
 const ENOUGH: usize = 1_000;
 
@@ -48,22 +48,23 @@ const STAY: Duration = Duration::from_secs(10);
 pub(crate) struct Applier {
     replica: Arc<Replica>,
     source: Source,
-    /// Clients wait until the replica has their rows.
+    /// True while clients wait for the replica to have their rows.
     awaited: bool,
     stop: CancellationToken,
     reading: Reading,
-    /// Bytes of a row, by those that were read last.
+    /// The average bytes of a row, of those that were read last.
     row_bytes: usize,
     prepared: bool,
-    /// Something is being written to the replica.
+    /// True while rows are being written to the replica.
     writing: bool,
-    /// Where entries begin that a process has left which has ended.
+    /// The position at which the entries of an earlier process begin.
     inherited: Option<u64>,
-    /// Tables of which that process has not noted all rows.
+    /// Tables of which that process has not logged all rows.
     untold: Vec<TableName>,
     overtaken: Recovery,
     trimmed: Instant,
-    /// The position up to which entries can be removed later, and since when that is known.
+    /// The position up to which entries can be removed later, and the time since which that is
+    /// known.
     spent: (Instant, u64),
 }
 
@@ -92,8 +93,8 @@ impl Applier {
         })
     }
 
-    /// Applies until `stop` is cancelled. Dropping the future does no harm: keys under way are
-    /// applied again.
+    /// Applies until `stop` is cancelled. If the future is dropped, keys under way are applied
+    /// again later.
     pub(crate) async fn run(mut self) {
         let stop = self.stop.clone();
         let mut backoff = Backoff::new(FIRST_DELAY, LONGEST_DELAY);
@@ -143,7 +144,7 @@ impl Applier {
             }
             self.replica.is(ReplicaState::Applying);
             if !self.awaited && self.reading.due.len() < ENOUGH {
-                // A batch for each few rows costs three databases more than one for many.
+                // Many small batches cost the three databases more than one large batch.
                 tokio::time::sleep(GATHER).await;
                 self.gather().await?;
             }
@@ -159,8 +160,8 @@ impl Applier {
         }
     }
 
-    /// Others took this gateway for lost, and may have applied keys before the batches that they
-    /// are of had ended.
+    /// Recovers after other gateways considered this one lost: they may have applied keys before
+    /// their batches had ended.
     async fn recover(&mut self, ends: &mut Ends) -> Result<(), Fault> {
         self.reading.forget()?;
         self.inherited = None;
@@ -174,7 +175,7 @@ impl Applier {
         Ok(())
     }
 
-    /// Takes over what gateways have left that count as lost.
+    /// Takes over the entries of gateways that count as lost.
     async fn take_over(&mut self) -> Result<(), Fault> {
         while let Some((gateway, from)) = self.reading.members.silent() {
             tracing::warn!(replica = %self.replica.name, "another gateway has said nothing for some seconds: what it has noted for the replica is applied here");
@@ -184,7 +185,8 @@ impl Applier {
             };
             let upto = match self.replica.log.take_over(gateway, before).await {
                 Ok(upto) => upto,
-                // If others do not know, the entries are applied twice, which does no harm.
+                // If the others do not learn of it, the entries are applied twice, which does no
+                // harm.
                 Err(fault) => {
                     tracing::warn!(replica = %self.replica.name, %fault, "it cannot be noted for other gateways that one is lost");
                     self.replica.log.log.end().0
@@ -197,8 +199,8 @@ impl Applier {
         Ok(())
     }
 
-    /// Takes care of the keys of a process that has ended: its transactions may still be under way,
-    /// and it may have written rows whose keys it did not come to note.
+    /// Handles the keys of a process that has ended: its transactions may still be under way, and
+    /// it may have written rows without logging their keys.
     async fn inherit(&mut self, ends: &mut Ends) -> Result<(), Fault> {
         if let Some(from) = self.inherited {
             settled(&self.replica, "primary", &*self.source.inventory).await?;
@@ -228,7 +230,7 @@ impl Applier {
         Ok(())
     }
 
-    /// Waits until there is something to be applied, and takes as much as there is for one batch.
+    /// Waits until there is something to apply, and takes as much as fits into one batch.
     async fn gather(&mut self) -> Result<(), Fault> {
         loop {
             self.reading.release();
@@ -248,7 +250,7 @@ impl Applier {
         }
     }
 
-    /// Applies some of what is due as one batch.
+    /// Applies some of the due keys as one batch.
     async fn step(&mut self, ends: &mut Ends) -> Result<(), Fault> {
         let most = (MOST_BYTES / self.row_bytes.max(1)).clamp(16, MOST_ROWS);
         let rows = self.replica.target.database.profile().batch_rows;
@@ -272,7 +274,8 @@ impl Applier {
                 None => tracing::debug!(?key, "no row has this key"),
             }
         }
-        // What is gone makes room first; parents stand before their children, as they were logged.
+        // Deletes come first, to avoid conflicts with new rows. Parents are written before their
+        // children, in the order of the log.
         gone.reverse();
         by_table(&mut there);
         self.writing = true;
@@ -294,9 +297,9 @@ impl Applier {
         self.land(ends, due, &of, &outcomes).await
     }
 
-    /// Reads the keys again at the primary, and notes those whose rows have changed since. Other
-    /// gateways write to the replica as well: one may have read a newer row, and written it before
-    /// this one has written an older one.
+    /// Reads the keys at the primary again, and logs those whose rows have changed since. Other
+    /// gateways write to the replica as well: one may have read and written a newer row before this
+    /// one has written an older one.
     async fn look_again(
         &mut self,
         ends: &mut Ends,
@@ -317,7 +320,7 @@ impl Applier {
         Ok(())
     }
 
-    /// Acts on the outcome of each key.
+    /// Handles the outcome of each key.
     async fn land(
         &mut self,
         ends: &mut Ends,
@@ -343,7 +346,7 @@ impl Applier {
                     self.reading.due.push((key, position, tries));
                 }
                 Some((write, WriteResult::Refused(fault))) => {
-                    // While others of those that were refused are taken, it may be their child.
+                    // While other refused rows are accepted now, this one may be their child.
                     let tries = tries.saturating_sub(helped.into());
                     let held = self
                         .reading
@@ -379,7 +382,7 @@ impl Applier {
         self.row_bytes = (all / found.len().max(1)).max(1);
     }
 
-    /// Tells how far it is.
+    /// Publishes the position that was reached.
     async fn progress(&mut self) {
         let first = self.reading.first_open();
         let applied = first.map_or(self.reading.position(), |(position, _)| position);
@@ -394,7 +397,7 @@ impl Applier {
         }
     }
 
-    /// Gives up what is applied.
+    /// Removes applied entries from the log.
     async fn trim(&mut self) {
         self.trimmed = Instant::now();
         let applied = *self.replica.applied.borrow();
@@ -417,8 +420,8 @@ impl Applier {
     }
 }
 
-/// Waits for what is under way at the replica: a write of a connection that was lost may still be
-/// executed, and would put an older row over a newer one.
+/// Waits for statements under way at the replica: a write on a connection that was lost may still
+/// be executed, and would replace a newer row by an older one.
 async fn replica_settled(replica: &Replica) -> Result<(), Fault> {
     match replica.target.database.inventory() {
         Some(inventory) => settled(replica, "replica", &*inventory).await,
@@ -426,7 +429,7 @@ async fn replica_settled(replica: &Replica) -> Result<(), Fault> {
     }
 }
 
-/// Waits for what is under way at an end.
+/// Waits for statements under way at one end.
 async fn settled(replica: &Replica, end: &str, inventory: &dyn Inventory) -> Result<(), Fault> {
     let mut settled = inventory.settled();
     tokio::select! {
@@ -437,7 +440,7 @@ async fn settled(replica: &Replica, end: &str, inventory: &dyn Inventory) -> Res
     settled.await
 }
 
-/// Each key once, and which of them each stands for.
+/// Returns each key once, and the due keys that it stands for.
 fn collapse(due: &[Due]) -> (Vec<Write>, Vec<usize>) {
     let mut seen: HashMap<(u64, &[Value]), usize> = HashMap::with_capacity(due.len());
     let (mut keys, mut of) = (Vec::new(), Vec::with_capacity(due.len()));
@@ -451,7 +454,7 @@ fn collapse(due: &[Due]) -> (Vec<Write>, Vec<usize>) {
     (keys, of)
 }
 
-/// Puts the writes of one table next to each other, tables in the order in which they came.
+/// Groups the writes by table, with the tables in the order of their first write.
 fn by_table(writes: &mut [(usize, Write)]) {
     let mut order: HashMap<TableName, usize> = HashMap::new();
     for (_, write) in writes.iter() {

@@ -1,4 +1,4 @@
-//! The way of a batch past the logs: which rows it may change, before and after it.
+//! Logs the rows that a batch may change, before and after it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,15 +12,15 @@ use crate::replica::Replica;
 use crate::shared::Shared;
 use crate::tickets::BatchEnd;
 
-/// The pause between questions to a primary that is away.
+/// The delay between attempts to reach a primary that is away.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// The rows that a batch may change.
 #[derive(Default)]
 pub(crate) struct Rows {
-    /// Their keys.
+    /// The keys of the rows.
     pub(crate) keys: Vec<Write>,
-    /// The tables of the rows whose keys are known once the batch has ended, each once.
+    /// The tables with rows whose keys are known only after the batch, each once.
     notes: Vec<Write>,
 }
 
@@ -37,7 +37,7 @@ impl Rows {
     }
 }
 
-/// Nothing is executed that cannot be noted.
+/// Returns the report on units that are not executed because they cannot be logged.
 pub(crate) fn unlogged(units: usize, fault: Fault) -> Report {
     Report {
         verdicts: vec![Verdict::Final(Err(fault.into())); units],
@@ -47,7 +47,8 @@ pub(crate) fn unlogged(units: usize, fault: Fault) -> Report {
 }
 
 impl Shared {
-    /// Makes durable for each replica which rows may be written. Gives the number of the batch.
+    /// Logs durably, for each replica, the rows that may be written. Returns the number of the
+    /// batch.
     pub(crate) async fn begin(&self, rows: &Rows) -> Result<u64, Fault> {
         let ticket = self.ticket();
         let appends = self.replicas.iter().map(|replica| async move {
@@ -69,8 +70,9 @@ impl Shared {
         begun
     }
 
-    /// The batch has ended: its keys may be applied. Waits for as many replicas as is asked for.
-    /// `keys`: those that its notes have promised; `None`: they are not known.
+    /// Notes that the batch has ended, so that its keys may be applied. Waits for the requested
+    /// number of replicas. `keys`: those that its notes have promised; `None` if they are not
+    /// known.
     pub(crate) async fn end(
         &self,
         ticket: u64,
@@ -81,7 +83,7 @@ impl Shared {
         let is_done = |v: &Verdict| matches!(v, Verdict::Final(Ok(_)));
         let done = report.verdicts.iter().any(is_done);
         let unknown = |v: &Verdict| matches!(v, Verdict::Final(Err(failed)) if failed.fault.class == FaultClass::Unknown);
-        // The server may still be about to commit what nobody waits for any more.
+        // The server may still be about to commit a write whose client no longer waits.
         let uncertain = !report.usable || report.verdicts.iter().any(unknown);
         let mut waits: FuturesUnordered<BoxFuture<'static, ()>> = FuturesUnordered::new();
         let mut counted = 0;
@@ -122,7 +124,7 @@ impl Shared {
     }
 }
 
-/// Makes durable which rows were written of those that notes are about.
+/// Logs durably which rows were written in the tables of the notes.
 async fn close(replica: &Replica, ticket: u64, rows: &Rows, keys: Option<&[Write]>) -> BatchEnd {
     if rows.notes.is_empty() {
         return BatchEnd::KeysKnown;
@@ -142,7 +144,7 @@ async fn close(replica: &Replica, ticket: u64, rows: &Rows, keys: Option<&[Write
     }
 }
 
-/// Waits until whatever is under way at the primary has ended.
+/// Waits until all transactions under way at the primary have ended.
 async fn settled(inventory: &dyn Inventory) {
     while inventory.settled().await.is_err() {
         tokio::time::sleep(PAUSE).await;

@@ -1,4 +1,4 @@
-//! Calls of SQL clients, as replicas follow them.
+//! Calls of SQL clients: the keys of the rows that they change.
 //!
 //! A statement that names its row by the primary key is followed by this key. One that takes its
 //! key from a sequence is followed by the value that it returns. No statement is changed for
@@ -10,7 +10,7 @@ use crate::follow::{Tables, WriteTrace};
 use crate::followed::Followed;
 use crate::promised::{GeneratedKey, PromisedKeys};
 
-/// Returns the key of the one row that a call may change, as far as the call names it.
+/// Returns the key of the row that a call may change, if the call names it.
 pub(crate) async fn trace(tables: &Tables, call: &SqlCall) -> Result<WriteTrace, Fault> {
     let Some(row) = call.statement.row_of(&call.arguments, &call.formats) else {
         return Ok(WriteTrace::Unnamed);
@@ -32,8 +32,8 @@ pub(crate) async fn trace(tables: &Tables, call: &SqlCall) -> Result<WriteTrace,
     })
 }
 
-/// Returns a key in the order of the table's own, and the place of the value that is not known.
-/// `None` if the table has another key by now.
+/// Returns a key in the order of the table's own, and the position of the unknown value; `None` if
+/// the table has another key by now.
 fn ordered(followed: &Followed, row: &KeyedRow) -> Option<(Box<[Value]>, Option<usize>)> {
     let own = &followed.table.key;
     let mut unknown = None;

@@ -1,9 +1,9 @@
-//! Comparing a replica with the primary, row by row, and mending it.
+//! Compares a replica with the primary, row by row, and repairs it.
 //!
-//! Where both databases sum rows up alike, rows are read only from ranges whose sums differ
-//! (`ranges`). Else the rows of both are read in bulk (`side_by_side`). Where a table has another
-//! key at the replica, or lacks a column there, the keys of the primary are looked up at the
-//! replica, and then those of the replica at the primary.
+//! If both databases compute checksums in the same way, only ranges with different checksums are
+//! read (`ranges`). Otherwise the rows of both are read in bulk (`side_by_side`). If a table has
+//! another key at the replica, or lacks a column there, the keys of the primary are looked up at
+//! the replica, and then those of the replica at the primary.
 
 use std::sync::Arc;
 
@@ -41,8 +41,8 @@ impl Source {
     }
 }
 
-/// Compares all tables of a primary with those of a replica, and mends what differs where that is
-/// asked for. `tell` is given each table's result.
+/// Compares all tables of a primary with those of a replica, and repairs differences if requested.
+/// Calls `tell` with each table's result.
 ///
 /// # Errors
 /// The errors of the databases. A row that the replica refuses is reported in [`Checked::refused`].
@@ -68,8 +68,9 @@ pub async fn check(
     Ok(())
 }
 
-/// Compares a table and mends what differs; `None`: its rows are not followed. Gives the keys of
-/// rows that differ all the same: others write them meanwhile, or the replica refuses them.
+/// Compares a table and repairs differences; `None` if its rows are not followed. Returns the keys
+/// of rows that still differ, because other sessions write them meanwhile, or because the replica
+/// refuses them.
 pub(crate) async fn mend(
     ends: &mut Ends,
     source: &Source,
@@ -125,7 +126,7 @@ async fn compare(
     Ok(Some((checked, left)))
 }
 
-/// Compares a table that has the same key and columns at both ends.
+/// Compares a table with the same key and columns at both ends.
 async fn side_by_side(
     sides: Sides<'_>,
     comparison: &mut Comparison<'_>,
@@ -148,8 +149,8 @@ async fn side_by_side(
     }
 }
 
-/// The columns that are compared, and where those of the key stand among them, where the table has
-/// the same key and these columns at both ends.
+/// Returns the columns to compare, and the positions of the key's among them, if the table has the
+/// same key and these columns at both ends.
 fn columns(
     table: &KeyedTable,
     copy: &KeyedTable,

@@ -1,8 +1,7 @@
-//! Comparing rows by their keys, and mending what differs.
+//! Compares rows by their keys, and repairs differences.
 //!
-//! Both databases may be written to meanwhile. A difference is looked at again before it counts,
-//! and a mended row is compared once more, so that an older row that has overwritten a newer one is
-//! noticed.
+//! Both databases may be written to meanwhile. So a difference is checked again before it counts,
+//! and a repaired row is compared once more, to notice an older row that has replaced a newer one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,13 +16,13 @@ use crate::followed::Followed;
 use crate::rows::{KeyReading, WriteResult, Writes, read, write};
 use crate::target::Target;
 
-/// Keys that are compared at once.
+/// The number of keys compared at once.
 pub(crate) const KEYS: usize = 1_000;
 
-/// Rows that are kept to be mended at the end, about.
+/// The approximate number of rows kept to be repaired at the end.
 const MOST_LEFT: usize = 10_000;
 
-/// The number of looks at a difference, and the delay before each: a replica may be behind.
+/// The number of checks of a difference, and the delay before each: a replica may be behind.
 const LOOKS: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(250);
 
@@ -42,7 +41,7 @@ impl Ends {
         }
     }
 
-    /// Opens both connections; one that is open stays.
+    /// Opens those of the two connections that are not open.
     pub(crate) async fn open(&mut self) -> Result<(), Fault> {
         self.primary.open().await?;
         self.replica.open().await
@@ -54,15 +53,15 @@ impl Ends {
 pub struct Checked {
     /// The table at the primary.
     pub table: TableName,
-    /// Rows at the primary.
+    /// The number of rows at the primary.
     pub rows: u64,
-    /// Rows that the replica lacks.
+    /// The number of rows that the replica lacks.
     pub missing: u64,
-    /// Rows whose values differ.
+    /// The number of rows whose values differ.
     pub different: u64,
-    /// Rows that the replica alone has.
+    /// The number of rows that only the replica has.
     pub extra: u64,
-    /// Differing rows that were mended.
+    /// The number of repaired rows.
     pub mended: u64,
     /// The first refusal of the replica.
     pub refused: Option<Fault>,
@@ -84,26 +83,26 @@ impl Checked {
         }
     }
 
-    /// Rows that differ, and were not mended.
+    /// Returns the number of differing rows that were not repaired.
     pub fn left(&self) -> u64 {
         (self.missing + self.different + self.extra).saturating_sub(self.mended)
     }
 }
 
-/// A table that is compared.
+/// A table that is being compared.
 pub(crate) struct Comparison<'a> {
     pub(crate) ends: &'a mut Ends,
     pub(crate) target: &'a Target,
     pub(crate) followed: &'a Followed,
-    /// True if differing rows are mended.
+    /// True if differing rows are repaired.
     pub(crate) repair: bool,
-    /// Keys of rows that could not be mended yet, or that other sessions write again and again.
+    /// Keys of rows that could not be repaired yet, or that other sessions write again and again.
     pub(crate) left: Vec<Write>,
 }
 
 impl Comparison<'_> {
-    /// Goes through all keys of the table at one end, the replica's if `back`, and compares both
-    /// ends. Gives how many there are.
+    /// Reads all keys of the table at one end (the replica if `back`), and compares both ends.
+    /// Returns their number.
     pub(crate) async fn walk(
         &mut self,
         inventory: &dyn Inventory,
@@ -136,8 +135,8 @@ impl Comparison<'_> {
         }
     }
 
-    /// Compares the rows of keys, which are in the order of the primary's key. `back`: they are
-    /// those of the replica.
+    /// Compares the rows of keys, which are in the order of the primary's key. `back`: true if they
+    /// are those of the replica.
     pub(crate) async fn part(
         &mut self,
         keys: Vec<Row>,
@@ -157,8 +156,8 @@ impl Comparison<'_> {
         Ok(())
     }
 
-    /// Mends what could not be mended before: rows that the replica alone had may have held a
-    /// value that others need for themselves. Gives what is left.
+    /// Repairs rows that could not be repaired before: rows that only the replica had may have held
+    /// values that others need. Returns the rest.
     pub(crate) async fn again(self, checked: &mut Checked) -> Result<Vec<Write>, Fault> {
         if !self.repair || checked.extra == 0 || self.left.is_empty() {
             return Ok(self.left);
@@ -179,9 +178,9 @@ impl Comparison<'_> {
 /// The way in which differences are treated.
 #[derive(Clone, Copy)]
 struct Treatment {
-    /// True if differing rows are mended.
+    /// True if differing rows are repaired.
     repair: bool,
-    /// Rows of the replica are looked up: those that are at both have been compared already.
+    /// True if rows of the replica are looked up: those at both ends have been compared already.
     back: bool,
 }
 
@@ -192,7 +191,7 @@ struct Difference {
     at_replica: bool,
 }
 
-/// Compares the rows of keys; gives those that differ, once what is to be mended is mended.
+/// Compares the rows of keys and repairs them if requested; returns those that differ.
 async fn part(
     ends: &mut Ends,
     target: &Target,
@@ -232,7 +231,7 @@ async fn part(
     Ok(found)
 }
 
-/// Which of the keys have other rows at the replica than at the primary.
+/// Returns the keys with different rows at the replica and at the primary.
 async fn differences(
     ends: &mut Ends,
     target: &Target,
@@ -272,7 +271,7 @@ async fn differences(
     Ok(found)
 }
 
-/// Brings the replica what the primary has.
+/// Writes the primary's rows to the replica.
 async fn bring(
     ends: &mut Ends,
     target: &Target,

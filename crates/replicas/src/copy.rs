@@ -1,4 +1,4 @@
-//! All keys of the primary, for a replica that is new.
+//! Copies all keys of the primary to the log of a new replica.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,19 +13,19 @@ use crate::followed::Followed;
 use crate::members::Copying;
 use crate::replica::Replica;
 
-/// Keys that are asked for at once.
+/// The number of keys read at once.
 const KEYS: usize = 5_000;
 
-/// Positions of the log that the copy is ahead of the replica at most.
+/// The most positions of the log by which the copy is ahead of the replica.
 const AHEAD: u64 = 8;
 
 /// The delay before a copy begins again.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// The batch of keys that nobody waits for.
+/// The batch number of keys that no client waits for.
 pub(crate) const NOBODY: u64 = 0;
 
-/// Gives a new replica all that is at the primary, unless it has got that before or gets it from
+/// Copies all existing rows to a new replica, unless it has got them before or gets them from
 /// another gateway.
 pub(crate) async fn run(replica: Arc<Replica>, source: Source, stop: CancellationToken) {
     while replica.is_copying() {
@@ -33,7 +33,7 @@ pub(crate) async fn run(replica: Arc<Replica>, source: Source, stop: Cancellatio
         let mut others = replica.copying.subscribe();
         let copied = tokio::select! {
             () = stop.cancelled() => return,
-            // The sender is the replica's own.
+            // The sender belongs to the replica itself.
             _ = others.wait_for(|copying| *copying == Copying::Done) => return,
             copied = async {
                 turn.wait_for(|copying| *copying == Copying::Here).await.ok();
@@ -51,7 +51,7 @@ pub(crate) async fn run(replica: Arc<Replica>, source: Source, stop: Cancellatio
 }
 
 async fn copy(replica: &Replica, source: &Source) -> Result<u64, Fault> {
-    // Processes that wrote before this one have logged nothing for this replica.
+    // Earlier processes have logged nothing for this replica.
     source.inventory.settled().await?;
     let mut rows = 0;
     for name in source.inventory.tables().await? {
@@ -95,9 +95,9 @@ async fn copy_table(replica: &Replica, source: &Source, table: KeyedTable) -> Re
     }
 }
 
-/// Waits until the replica has what stands before a position.
+/// Waits until the replica has everything before a position.
 async fn reach(replica: &Replica, position: u64) {
     let mut reached = replica.reached.subscribe();
-    // The sender is the replica's own.
+    // The sender belongs to the replica itself.
     reached.wait_for(|reached| *reached >= position).await.ok();
 }

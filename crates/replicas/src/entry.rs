@@ -1,6 +1,7 @@
-//! Entries as bytes: eight for a number, one for what the entry is, and the rest by that.
+//! Entries as bytes: eight for a number, one for the kind of entry, and the rest depending on the
+//! kind.
 //!
-//! | what | the number | the rest |
+//! | kind | the number | the rest |
 //! | --- | --- | --- |
 //! | keys, notes | their batch | the reads of the rows |
 //! | a sign of life | the position before which the gateway has applied its entries | one byte |
@@ -10,10 +11,10 @@ use windrow_core::Write;
 use windrow_spool::Batch;
 use windrow_spool::codec::{Decoder, Encoder};
 
-/// Keys in one entry at most.
+/// The most keys in one entry.
 const MOST_KEYS: usize = 10_000;
 
-/// Bytes of a sign of life.
+/// The flags in the byte of a sign of life.
 const COPIED: u8 = 1;
 const LEAVES: u8 = 2;
 
@@ -22,7 +23,7 @@ const LEAVES: u8 = 2;
 pub(crate) enum Kind {
     /// Rows that may have changed.
     Keys,
-    /// Rows whose keys are not known yet: each read names a table alone.
+    /// Rows whose keys are not known yet: each read only names a table.
     Note,
     /// The keys that a note of the same batch has promised.
     Closing,
@@ -36,23 +37,23 @@ pub(crate) struct Read {
     pub(crate) keys: Vec<Write>,
 }
 
-/// The repeated message of a gateway to those that share its log.
+/// The periodic message of a gateway to those that share its log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sign {
-    /// All of its entries before this position are applied, and all that it has taken over.
+    /// The position before which all of its entries, and all that it has taken over, are applied.
     pub(crate) applied: u64,
-    /// The replica has been given all that was there before it.
+    /// True if the replica has got all rows that existed before it.
     pub(crate) copied: bool,
     /// True if this is the gateway's last message.
     pub(crate) leaves: bool,
 }
 
-/// An entry as it is read.
+/// A decoded entry.
 #[derive(Debug)]
 pub(crate) enum LogEntry {
     Rows(Read),
     Sign(Sign),
-    /// A gateway counts as lost: the gateway that notes so applies its entries.
+    /// A gateway counts as lost: the gateway that logs this applies its entries.
     Lost(u64),
 }
 
@@ -65,15 +66,15 @@ impl Sign {
     }
 }
 
-/// Says that a gateway counts as lost.
+/// Returns the entry that declares a gateway lost.
 pub(crate) fn lost(gateway: u64) -> Batch {
     let mut bytes = Vec::from(gateway.to_le_bytes());
     bytes.push(4);
     Batch::of(&bytes)
 }
 
-/// Keys as batches to be appended one after the other, of about `most_bytes` of values each. At
-/// least one: a closing entry may be empty.
+/// Returns keys as batches of entries with about `most_bytes` of values each, to be appended one
+/// after the other. At least one, because a closing entry may be empty.
 pub(crate) fn batches(
     (ticket, kind): (u64, Kind),
     keys: &[Write],
@@ -110,10 +111,10 @@ pub(crate) fn batches(
     }
 }
 
-/// Reads an entry.
+/// Decodes an entry.
 ///
 /// # Errors
-/// Why it is none.
+/// The reason why it is invalid.
 pub(crate) fn read(decoder: &mut Decoder, bytes: &[u8]) -> Result<LogEntry, String> {
     let unreadable = || "the entry holds nothing of a replica's log".to_owned();
     let (number, rest) = bytes.split_first_chunk::<8>().ok_or_else(unreadable)?;

@@ -1,4 +1,4 @@
-//! Connections to a primary that has replicas: notes for each batch which rows it may change.
+//! Connections to a primary with replicas, which log for each batch the rows that it may change.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use crate::follow::WriteTrace;
 use crate::promised::PromisedKeys;
 use crate::shared::Shared;
 
-/// A connection whose batches are brought to the replicas.
+/// A connection whose batches are replicated.
 struct ReplicatingExecutor {
     inner: Box<dyn Executor>,
     shared: Arc<Shared>,
 }
 
-/// Opens a connection to the primary whose batches are brought to the replicas.
+/// Opens a connection to the primary whose batches are replicated.
 pub(crate) async fn connect(
     sink: &dyn Sink,
     purpose: Purpose,
@@ -32,16 +32,16 @@ pub(crate) async fn connect(
     }))
 }
 
-/// The indexes of a write: its unit in the batch, and its place in the unit.
+/// The index of a write: its unit in the batch, and its position in the unit.
 type WriteIndex = (usize, usize);
 
 /// The rows that a batch may change.
 #[derive(Default)]
 struct Traces {
     rows: Rows,
-    /// Writes whose keys are in their answers.
+    /// Writes whose keys will be in their answers.
     promised: Vec<(WriteIndex, PromisedKeys)>,
-    /// Calls that name no row.
+    /// Calls that do not name their row.
     unnamed: Vec<WriteIndex>,
     /// True if the keys of some rows cannot be known.
     untold: bool,
@@ -103,7 +103,7 @@ impl Traces {
         Some(units.collect())
     }
 
-    /// Takes the promised keys out of the answers. `None` if not all of them are there.
+    /// Removes the promised keys from the answers and returns them; `None` if some are missing.
     fn take(&self, report: &mut Report) -> Option<Vec<Write>> {
         let (mut keys, mut all) = (Vec::new(), !self.untold);
         for ((number, place), promised) in &self.promised {

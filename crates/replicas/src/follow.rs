@@ -13,13 +13,13 @@ use windrow_core::{
 use crate::followed::Followed;
 use crate::promised::{PromisedKeys, ReturnedKeys};
 
-/// The time for which a table's description is used.
+/// The time for which a table's description counts.
 const FRESH: Duration = Duration::from_secs(30);
 
-/// The same of a table that is not there or has no key: it may be made at any moment.
+/// The time for a table that does not exist or has no key, which may change at any moment.
 const FRESH_WITHOUT: Duration = Duration::from_secs(2);
 
-/// Tables and shapes that are kept; past it they are forgotten.
+/// The most tables and shapes kept; beyond it all are dropped.
 const MOST: usize = 4096;
 
 /// A table's description, and when it was read.
@@ -40,7 +40,7 @@ pub(crate) enum WriteTrace {
     Keys(Vec<Write>),
     /// The keys are in the answer to the write.
     Promised(PromisedKeys),
-    /// Nothing tells them. The note is about all rows of the table.
+    /// The keys cannot be known. The note is about all rows of the table.
     Unknown(Write),
     /// A call of an SQL client that does not name its row by the key.
     Unnamed,
@@ -54,7 +54,7 @@ impl Tables {
         }
     }
 
-    /// A table by any of its names; `None`: its rows are not followed.
+    /// Returns a table by any of its names; `None` if its rows are not followed.
     pub(crate) async fn get(&self, name: &TableName) -> Result<Option<Arc<Followed>>, Fault> {
         if is_own(&name.table) {
             return Ok(None);
@@ -76,7 +76,7 @@ impl Tables {
         self.look(name).await
     }
 
-    /// Returns the table's description, read again.
+    /// Reads the table's description again, and returns it.
     pub(crate) async fn look(&self, name: &TableName) -> Result<Option<Arc<Followed>>, Fault> {
         let found = self.inventory.table(name).await?;
         let keyed = found.filter(|table| !table.key.is_empty());
@@ -149,7 +149,7 @@ fn is_key(followed: &Followed, names: &[Name]) -> bool {
     names.len() == followed.table.key.len() && names.iter().all(|n| followed.place(n).is_some())
 }
 
-/// True if a row that is given this key is found by it. A zero may stand for the next number.
+/// True if a row that gets this key is found by it. A zero may mean the next number.
 fn keeps(followed: &Followed, key: &[Value]) -> bool {
     let is_plain = |value: &Value| match value {
         Value::Null | Value::Int(0) | Value::Number(_) => false,
@@ -159,7 +159,7 @@ fn keeps(followed: &Followed, key: &[Value]) -> bool {
     followed.table.keeps_key && key.iter().all(is_plain)
 }
 
-/// The key that a write gives to its row; `old`: the key it has, where that is known.
+/// Returns the key that a write gives to its row. `old`: the key that the row has, if it is known.
 fn given(followed: &Followed, write: &Write, old: Option<&Write>) -> Option<Box<[Value]>> {
     let value = |(place, name): (usize, &Name)| {
         let mut fields = write.shape.columns.iter().zip(write.values());
@@ -172,7 +172,7 @@ fn given(followed: &Followed, write: &Write, old: Option<&Write>) -> Option<Box<
     followed.table.key.iter().enumerate().map(value).collect()
 }
 
-/// The key that a write finds its row by, in the key's own order.
+/// Returns the key by which a write finds its row, in the key's own order.
 fn old_key(followed: &Followed, write: &Write) -> Write {
     let values = write.key_values();
     let ordered: Box<[Value]> = match &write.shape.key {
@@ -193,7 +193,7 @@ fn old_key(followed: &Followed, write: &Write) -> Write {
     Write::new(Arc::clone(shape), ordered)
 }
 
-/// The write, with the key given back.
+/// Returns the write with the key among its returned columns.
 fn returned_keys(followed: &Arc<Followed>, write: &Write, known: Vec<Write>) -> WriteTrace {
     let parts: &ShapeParts = &write.shape;
     let returning = match &parts.returning {

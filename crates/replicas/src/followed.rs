@@ -13,7 +13,7 @@ pub(crate) struct Followed {
     pub(crate) get_spelled: Arc<Shape>,
 }
 
-/// The read of a row by its key, which stands for the key in logs.
+/// Returns the read of a row by its key, which represents the key in logs.
 fn get_shape(table: &KeyedTable) -> ShapeParts {
     ShapeParts {
         op: Op::Get,
@@ -34,12 +34,12 @@ impl Followed {
         }
     }
 
-    /// The row of a key.
+    /// Returns the read of a row.
     pub(crate) fn key(&self, values: impl Into<Box<[Value]>>) -> Write {
         Write::new(Arc::clone(&self.get), values.into())
     }
 
-    /// All rows of the table that may have changed: a read without a key.
+    /// Returns the note about all rows of the table that may have changed: a read without a key.
     pub(crate) fn note(&self) -> Write {
         self.key([])
     }

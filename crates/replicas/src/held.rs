@@ -1,20 +1,20 @@
 //! Rows that a replica has refused for now.
 //!
-//! What is written is what the primary holds now, which may rely on rows whose keys stand further
-//! back in the log: a child whose parent has been written since. So a row that is refused is tried
-//! again once the replica has all that was in the log by then. That is done twice: the keys of a
-//! batch that ended meanwhile may stand behind its note.
+//! The applier writes rows as they are in the primary now. Such a row may refer to rows whose keys
+//! are further back in the log, as a child whose parent has been written since. So a refused row is
+//! tried again once the replica has everything that was in the log by then. That is done twice,
+//! because the keys of a batch that ended meanwhile may come after its note.
 
 use windrow_core::{Fault, Write};
 
-/// Attempts of a row before its refusal counts.
+/// The attempts of a row before its refusal counts.
 const TRIES: u32 = 3;
 
 /// A row that was refused.
 #[derive(Debug)]
 pub(crate) struct HeldRow {
     pub(crate) key: Write,
-    /// The entry that it is of.
+    /// The entry of the row.
     pub(crate) position: u64,
     pub(crate) fault: Fault,
     /// The position that the replica must have reached before the row is tried again.
@@ -22,12 +22,12 @@ pub(crate) struct HeldRow {
     tries: u32,
 }
 
-/// All of them.
+/// All refused rows.
 #[derive(Debug, Default)]
 pub(crate) struct HeldRows(Vec<HeldRow>);
 
 impl HeldRows {
-    /// Takes a row in. `end`: of the log. Gives it back where its refusal counts.
+    /// Adds a row. `end`: the end of the log. Returns the row if its refusal counts.
     pub(crate) fn put(
         &mut self,
         (key, position): (Write, u64),

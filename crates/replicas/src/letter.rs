@@ -1,4 +1,4 @@
-//! Rows that a replica does not take, as dead letters.
+//! Dead letters of rows that a replica refuses.
 
 use std::sync::atomic::Ordering;
 
@@ -10,7 +10,7 @@ use crate::held::HeldRow;
 use crate::replica::Replica;
 use crate::rows::{WriteResult, write};
 
-/// Puts a row aside that the replica does not take.
+/// Writes the dead letter of a refused row.
 pub(crate) async fn reject(
     replica: &Replica,
     connection: &mut BackgroundConnection,

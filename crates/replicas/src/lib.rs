@@ -1,50 +1,50 @@
-//! Replicas: other databases that hold what the primary holds, written in whole batches.
+//! Replicas: other databases with the rows of the primary, written in whole batches.
 //!
 //! ```text
 //!  lane --> Primary --(1) keys of the batch--> log of each replica --> Applier --> replica
 //!              |                                                          |
-//!              '--(2) the batch--> primary <--(3) what the keys hold now--'
+//!              '--(2) the batch--> primary <--(3) rows of the keys now----'
 //! ```
 //!
-//! **A replica follows keys, not values.** What is logged is which rows a batch may change. What is
-//! written is what the primary holds under these keys when they are applied: rows that are there as
-//! upserts, rows that are gone as deletes. So applying twice does no harm, order between batches
-//! needs no care, many changes of one row become one write, and defaults, generated values and what
-//! triggers make of the row come along.
+//! **A replica follows keys, not values.** The log contains the keys of the rows that a batch may
+//! change. The applier writes the rows that the primary has under these keys at that time: existing
+//! rows as upserts, missing rows as deletes. So keys can be applied twice and in any order of
+//! batches, many changes of one row become one write, and defaults, generated values and the
+//! effects of triggers are included.
 //!
-//! **Nothing is lost.** Keys are durable before their batch begins. Where they are not known then
-//! (numbers that the database counts up), a note says that rows of the table may have been
-//! written, and the keys follow before anybody is answered. A note without keys has the table
-//! compared. Keys are applied once their batch has ended, whatever came of it.
+//! **Nothing is lost.** Keys are durable before their batch begins. If they are not known then
+//! (generated numbers), a note says that rows of the table may have been written, and the keys
+//! follow before any client is answered. If the keys never follow, the table is compared. Keys are
+//! applied once their batch has ended, whatever its outcome is.
 //!
-//! **Gateways that share a log** each apply what themselves have noted, because each alone knows
-//! when its batches have ended. They see from the log who is there. What one has left that counts
-//! as lost is applied by another, once nothing is under way any more at either database. As two may
-//! write one row at the same time, each looks at the primary once more behind its write.
+//! **Gateways that share a log** each apply their own entries, because each alone knows when its
+//! batches have ended. They see each other in the log. The entries of a gateway that counts as lost
+//! are applied by another one, once no transaction is under way at either database. As two gateways
+//! may write one row at the same time, each reads the primary again after its write.
 //!
-//! | module | what it holds |
+//! | module | content |
 //! | --- | --- |
-//! | `follow` | what a write says of the keys of its rows |
-//! | `entry` | keys as the bytes of a log's entries, and what gateways tell each other |
+//! | `follow` | the keys of the rows that a write may change |
+//! | `entry` | keys, and messages between gateways, as the bytes of a log's entries |
 //! | `log` | the log of a replica, in files or shared with other gateways |
-//! | `members` | gateways that share a log: who is there, who is lost, how far each is |
-//! | `signs` | signs of life for them |
-//! | `tickets` | batches under way, and who waits for them |
-//! | `target` | where its rows go: its database, its tables' names there |
+//! | `members` | the gateways that share a log: which are alive or lost, and their positions |
+//! | `signs` | signs of life of this gateway |
+//! | `tickets` | batches under way, and the clients that wait for them |
+//! | `target` | the database of a replica, and the names of its tables |
 //! | `replica` | a replica: its target, its log |
 //! | `primary` | the primary with its replicas, as a database |
-//! | `shared` | what its connections share |
-//! | `batch` | the way of a batch past the logs |
+//! | `shared` | the state that its connections share |
+//! | `batch` | logging the rows of a batch, before and after it |
 //! | `executor` | a connection of the primary, for rows |
 //! | `calls` | the same for statements of SQL clients |
-//! | `reading` | what of a log is read and not applied yet |
+//! | `reading` | entries that were read and not applied yet |
 //! | `applier`, `held` | applies a log; rows that are refused for now |
-//! | `overtaken` | when other gateways took this one for lost |
-//! | `notes`, `letter` | rows whose keys were never noted; rows that are refused |
+//! | `overtaken` | recovery after other gateways considered this one lost |
+//! | `notes`, `letter` | tables with rows whose keys were never logged; refused rows |
 //! | `rows` | reading rows of many keys, and writing them |
-//! | `copy` | all keys of a new replica |
-//! | `check`, `comparison`, `alike` | comparing a replica with the primary, and mending it |
-//! | `ranges`, `side_by_side` | by sums of ranges, where both databases have them; by rows read in bulk |
+//! | `copy` | copies all keys to a new replica |
+//! | `check`, `comparison`, `alike` | compares a replica with the primary, and repairs it |
+//! | `ranges`, `side_by_side` | compares by checksums of ranges, or by rows read in bulk |
 //! | `status`, `metrics` | the state of replicas, for operators |
 
 mod alike;

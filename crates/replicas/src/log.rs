@@ -10,39 +10,38 @@ use windrow_spool::{Batch, Cursor, FileSpool, Log, Options, Position, Spool, Spo
 
 use crate::entry::{self, Kind, Sign};
 
-/// Bytes of a file of the log: what was applied since the last file began is applied once more
+/// The bytes of a file of the log: entries applied since the last file began are applied again
 /// after a start.
 const SEGMENT: u64 = 4 << 20;
 
-/// Bytes of values in one entry, about.
+/// The approximate bytes of values in one entry.
 const ENTRY: usize = 1 << 20;
 
-/// The file that says that a replica has been given all that was there before it.
+/// The file whose existence says that a replica has got all rows that existed before it.
 const COPIED: &str = "copied";
 
-/// A log that is open.
+/// An open log.
 #[derive(Debug)]
 pub struct KeyLog {
     spool: Arc<dyn Spool>,
     pub(crate) log: Arc<dyn Log>,
     /// The gateway number in the entries of this process.
     pub(crate) gateway: u64,
-    /// Where it is noted that all was copied; `None` where the log says it.
+    /// The file to create once all rows are copied; `None` if the log itself records that.
     copied: Option<PathBuf>,
-    /// Bytes of values in one entry, about.
+    /// The approximate bytes of values in one entry.
     entry: usize,
-    /// The position behind the last entry of this process.
+    /// The position after the last entry of this process.
     end: AtomicU64,
-    /// Held while a message to other gateways is written, so that messages keep their order.
+    /// Locked while a message to other gateways is written, so that messages keep their order.
     telling: Mutex<()>,
 }
 
 impl KeyLog {
-    /// Opens a log in files, or makes it, for this gateway alone. `max_bytes`: the most that it may
-    /// hold.
+    /// Opens a log in files, or creates it, for this gateway alone. `max_bytes`: its limit.
     ///
     /// # Errors
-    /// The files cannot be made or read, or are not a log's.
+    /// The files cannot be created or read, or are not a log's.
     pub async fn in_files(directory: &Path, max_bytes: u64) -> Result<Self, Fault> {
         make(directory)?;
         let gateway = rand::random();
@@ -58,8 +57,8 @@ impl KeyLog {
         Ok(Self { copied, ..own })
     }
 
-    /// A log that other gateways append to as well. `options`: those with which it was opened, as
-    /// they are in effect; they name this gateway.
+    /// Returns a log that other gateways append to as well. `options`: those with which it was
+    /// opened; they name this gateway.
     ///
     /// # Errors
     /// It has more than one partition, or the options name no gateway.
@@ -72,7 +71,7 @@ impl KeyLog {
         }
         let unnamed = || Fault::internal("a log is opened under no number");
         let gateway = options.gateway.ok_or_else(unnamed)?;
-        // Keys take a little more as an entry than their values do.
+        // Keys take a little more space in an entry than their values do.
         Self::of(spool, gateway, ENTRY.min(options.max_append / 2))
     }
 
@@ -95,13 +94,13 @@ impl KeyLog {
         self.copied.is_some()
     }
 
-    /// The first position that is there.
+    /// Returns the first position that exists.
     pub(crate) async fn first(&self) -> Result<u64, SpoolFault> {
         Ok(self.log.status().await?.first.0)
     }
 
-    /// Returns a cursor at a position, or at the first one that is there: if other gateways have
-    /// removed the entries before it, these were applied.
+    /// Returns a cursor at a position, or at the first one that exists: entries that other gateways
+    /// have removed were applied.
     pub(crate) fn cursor(&self, from: u64) -> Result<Box<dyn Cursor>, SpoolFault> {
         match self.log.cursor(Position(from)) {
             Err(SpoolFault::Trimmed { first, .. }) if !self.is_alone() => self.log.cursor(first),
@@ -109,12 +108,12 @@ impl KeyLog {
         }
     }
 
-    /// The position behind the last entry of this process.
+    /// Returns the position after the last entry of this process.
     pub(crate) fn own_end(&self) -> u64 {
         self.end.load(Ordering::Acquire)
     }
 
-    /// Appends keys, durably. Gives how many entries that are.
+    /// Appends keys, durably. Returns the number of entries.
     pub(crate) async fn append(
         &self,
         ticket: u64,
@@ -135,7 +134,7 @@ impl KeyLog {
         Ok(position)
     }
 
-    /// Gives other gateways a sign of life; `sign` is asked once it is its turn.
+    /// Appends a sign of life for other gateways. Calls `sign` once it is its turn.
     pub(crate) async fn sign(&self, sign: impl FnOnce() -> Sign) -> Result<(), SpoolFault> {
         let turn = self.telling.lock().await;
         self.log.append(sign().batch()).await?;
@@ -143,8 +142,8 @@ impl KeyLog {
         Ok(())
     }
 
-    /// Says that another gateway counts as lost, and gives where that stands. `before` is called
-    /// before it is said: from then on no sign may say that what that gateway has left is applied.
+    /// Declares another gateway lost, and returns the position of that entry. Calls `before` first:
+    /// from then on no sign may say that the entries of that gateway are applied.
     pub(crate) async fn take_over(
         &self,
         gateway: u64,
@@ -157,12 +156,12 @@ impl KeyLog {
         Ok(position)
     }
 
-    /// True if a file says that the replica has all rows that were there before it.
+    /// True if a file says that the replica has all rows that existed before it.
     pub(crate) fn is_copied(&self) -> bool {
         self.copied.as_ref().is_some_and(|path| path.exists())
     }
 
-    /// Notes in files that it has.
+    /// Creates that file, if the log is in files.
     pub(crate) fn note_copied(&self) -> Result<(), Fault> {
         let Some(path) = &self.copied else {
             return Ok(());
@@ -173,12 +172,12 @@ impl KeyLog {
         })
     }
 
-    /// Why it takes nothing more before the next start.
+    /// Returns the reason why it accepts nothing before the next start.
     pub(crate) fn failure(&self) -> Option<Arc<str>> {
         self.spool.failure()
     }
 
-    /// Why it takes nothing at this moment.
+    /// Returns the reason why it accepts nothing at this moment.
     pub(crate) fn away(&self) -> Option<Arc<str>> {
         self.spool.away()
     }
@@ -188,7 +187,7 @@ impl KeyLog {
     }
 }
 
-/// Makes the directory of a log, so that it survives the loss of power.
+/// Creates the directory of a log durably.
 fn make(directory: &Path) -> Result<(), Fault> {
     let above = directory.parent().unwrap_or(directory);
     let made =

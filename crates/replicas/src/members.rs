@@ -1,9 +1,9 @@
-//! The gateways that append to a log, as the log shows them.
+//! The gateways that append to a log, as known from the log.
 //!
-//! Each applies what itself has noted, because it alone knows when a batch has ended, and tells the
-//! others again and again how far it is. One that says nothing while another says something ten
-//! times counts as lost, and that other takes over what it has left. Time is not asked: where
-//! nobody reaches the log, nobody is lost.
+//! Each applies its own entries, because it alone knows when a batch has ended, and repeatedly logs
+//! its position for the others. A gateway that is silent while another logs ten signs counts as
+//! lost, and that other one takes over its entries. No clock is involved: if no gateway reaches the
+//! log, none is lost.
 
 use std::collections::HashMap;
 
@@ -11,15 +11,16 @@ use windrow_spool::Origin;
 
 use crate::entry::Sign;
 
-/// Signs of life of one gateway, without one of another, after which the other counts as lost.
+/// The number of signs of one gateway, without one of another, after which the other counts as
+/// lost.
 const SILENT: u32 = 10;
 
-/// The gateway that copies the rows of before to a replica.
+/// The gateway that copies existing rows to a replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Copying {
-    /// Another gateway, or it is not known yet.
+    /// Another gateway, or unknown.
     Elsewhere,
-    /// This one.
+    /// This gateway.
     Here,
     /// The replica has all rows.
     Done,
@@ -28,31 +29,32 @@ pub(crate) enum Copying {
 /// A gateway.
 #[derive(Clone, Copy, Debug, Default)]
 struct Member {
-    /// Where it was met first.
+    /// The position of its first entry that was read.
     since: u64,
-    /// The sequence of what it has said last.
+    /// The sequence number of its last message.
     sequence: u64,
-    /// Nothing of it, nor of what it has taken over, is open before this position; `None` where
-    /// nothing is open.
+    /// The position before which none of its entries, nor of those that it has taken over, is open;
+    /// `None` if none is open.
     from: Option<u64>,
     /// The position of its last entry of rows, or of the last one that it has taken over.
     last: u64,
-    /// Signs of this gateway since it has said something.
+    /// The number of signs of this gateway since its last message.
     silent: u32,
 }
 
-/// The gateways.
+/// The gateways of a log.
 #[derive(Debug)]
 pub(crate) struct Members {
     own: u64,
-    /// Nobody else has the log, so that all other entries are of processes that have ended.
+    /// True if no other gateway uses the log, so that all other entries are of processes that have
+    /// ended.
     alone: bool,
     all: HashMap<u64, Member>,
-    /// Entries of these before a position have been taken over.
+    /// Lost gateways, each with the position before which its entries have been taken over.
     lost: HashMap<u64, u64>,
-    /// The first sign of this gateway.
+    /// The position of this gateway's first sign.
     began: Option<u64>,
-    /// The last sign that says that the replica has got all.
+    /// The position of the last sign that says that the replica has all rows.
     copied: Option<u64>,
 }
 
@@ -84,7 +86,7 @@ impl Members {
         member
     }
 
-    /// An entry of rows.
+    /// Handles an entry of rows.
     pub(crate) fn rows(&mut self, origin: Origin, position: u64) {
         if self.alone || self.is_left(origin, position) {
             return;
@@ -95,7 +97,7 @@ impl Members {
         member.sequence = member.sequence.max(origin.sequence);
     }
 
-    /// A sign of life. One that was overtaken by a later one on its way says nothing any more.
+    /// Handles a sign of life. A sign that was overtaken by a later one is ignored.
     pub(crate) fn sign(&mut self, origin: Origin, position: u64, sign: Sign) {
         let member = self.heard(origin, position);
         if origin.sequence < member.sequence {
@@ -125,12 +127,12 @@ impl Members {
         for (_, member) in others {
             member.silent += 1;
         }
-        // Who has left nothing needs no heir.
+        // A gateway that has left no entries needs no takeover.
         self.all
             .retain(|gateway, m| *gateway == own || m.silent < SILENT || m.from.is_some());
     }
 
-    /// A gateway says that another counts as lost. Gives whether that is this one.
+    /// Handles the declaration that a gateway is lost. Returns true if it is this one.
     pub(crate) fn lost(&mut self, by: Origin, gateway: u64, position: u64) -> bool {
         let heir = self.heard(by, position);
         if by.sequence < heir.sequence {
@@ -156,7 +158,7 @@ impl Members {
         }
     }
 
-    /// A gateway to be taken over, and where what it has left begins.
+    /// Returns a gateway to be taken over, and the position at which its open entries begin.
     pub(crate) fn silent(&self) -> Option<(u64, u64)> {
         let mut others = self.others();
         others.find_map(|(gateway, member)| {
@@ -170,13 +172,13 @@ impl Members {
         all.filter_map(|(gateway, member)| (*gateway != self.own).then_some((*gateway, member)))
     }
 
-    /// Others that have not applied all of theirs.
+    /// Returns the number of other gateways that have not applied all of their entries.
     pub(crate) fn behind(&self) -> usize {
         let open = |(_, member): &(u64, &Member)| member.from.is_some();
         self.others().filter(open).count()
     }
 
-    /// Returns the gateway that copies: the first of those that are there.
+    /// Returns the gateway that copies: the first of those that are alive.
     pub(crate) fn copying(&self) -> Copying {
         let Some(began) = self.began else {
             return match self.copied {
@@ -192,14 +194,15 @@ impl Members {
         }
     }
 
-    /// All entries before this position are applied, where this gateway's are before `own`.
+    /// Returns the position before which all entries are applied, if this gateway's are before
+    /// `own`.
     pub(crate) fn applied(&self, own: u64) -> u64 {
         let open = self.others().filter_map(|(_, member)| member.from);
         open.fold(own, u64::min)
     }
 
     /// Returns the position before which no gateway needs the entries. The last sign that says that
-    /// the replica has all rows is needed: gateways that start later read it.
+    /// the replica has all rows stays, because gateways that start later read it.
     pub(crate) fn spent(&self, own: u64) -> u64 {
         self.applied(own).min(self.copied.unwrap_or(u64::MAX))
     }

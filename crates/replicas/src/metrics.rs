@@ -1,4 +1,4 @@
-//! The metrics of replicas. Each has the label `replica`, but for the last.
+//! The metrics of replicas. Each but the last has the label `replica`.
 //!
 //! | name | what it counts |
 //! | --- | --- |
@@ -48,8 +48,8 @@ pub struct Meters {
 }
 
 impl ReplicaMetrics {
-    /// Registers the families. The registry is to have no prefix: the names carry `windrow_`
-    /// themselves.
+    /// Registers the families. The registry must have no prefix: the names contain `windrow_`
+    /// already.
     pub fn register(registry: &mut Registry) -> Self {
         let all = Self::default();
         let gauges = [
@@ -99,7 +99,7 @@ impl ReplicaMetrics {
 }
 
 impl Meters {
-    /// Brings the gauges up to date.
+    /// Updates the gauges.
     pub(crate) fn measure(&self, status: &ReplicaStatus) {
         let whole = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         self.entries.set(whole(status.entries));

@@ -1,4 +1,4 @@
-//! Notes: tables of which rows may have been written whose keys were not known before.
+//! Notes: tables in which rows may have been written whose keys were not known in advance.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,12 @@ use windrow_spool::{Origin, Position, SpoolFault};
 use crate::entry::{self, Kind, LogEntry, Read};
 use crate::replica::Replica;
 
-/// Bytes of entries that are read at once.
+/// The bytes of entries that are read at once.
 pub(crate) const CHUNK: usize = 1 << 20;
 
-/// Returns the tables of notes from a position on that their gateway has not closed. `is_left` is
-/// true for an entry that is to be applied, of a process that has ended. Counts those entries, too.
+/// Returns the tables of notes from a position on that their gateway has not closed, and the number
+/// of entries left. `is_left`: true for an entry of a process that has ended, which is to be
+/// applied.
 pub(crate) async fn unclosed(
     replica: &Replica,
     from: u64,
@@ -56,7 +57,7 @@ pub(crate) async fn unclosed(
     Ok(tables)
 }
 
-/// The tables that an entry is about.
+/// Returns the tables of an entry.
 pub(crate) fn tables(read: &Read) -> Vec<TableName> {
     read.keys
         .iter()
@@ -64,7 +65,7 @@ pub(crate) fn tables(read: &Read) -> Vec<TableName> {
         .collect()
 }
 
-/// An entry that is none.
+/// Returns the fault of an invalid entry.
 pub(crate) fn unreadable(position: Position, why: &str) -> Fault {
     Fault::internal(format!(
         "the log of the replica cannot be read at position {position}: {why}"

@@ -1,5 +1,5 @@
-//! A gateway that others took for lost while it stood still: what they have applied of its entries
-//! may have been read before its batches had ended. So it compares all tables.
+//! Recovery of a gateway that others considered lost while it was suspended: they may have applied
+//! its entries before its batches had ended. So it compares all tables.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ pub(crate) struct Recovery(Option<RemainingTables>);
 
 #[derive(Debug)]
 struct RemainingTables {
-    /// Batches that it stands for, all of which have ended.
+    /// The batches that the comparison covers, all of which have ended.
     tickets: Vec<u64>,
     left: Vec<TableName>,
 }
 
 impl Recovery {
-    /// The next table to be compared; `None` where nothing is left to be done.
+    /// Returns the next table to be compared; `None` if none is left.
     pub(crate) async fn next(
         &mut self,
         replica: &Arc<Replica>,
@@ -36,7 +36,7 @@ impl Recovery {
                 return Ok(None);
             }
             tracing::warn!(replica = %replica.name, "other gateways took this one for lost: all tables are compared");
-            // Should this process end before, another finds the note.
+            // If this process ends before, another one finds the note.
             let left = note(replica, source).await?;
             let tickets = ended(replica).await;
             self.0 = Some(RemainingTables { tickets, left });
@@ -51,7 +51,7 @@ impl Recovery {
         Ok(next)
     }
 
-    /// The table is compared.
+    /// Notes that the table is compared.
     pub(crate) fn compared(&mut self) {
         if let Some(all) = &mut self.0 {
             all.left.pop();
@@ -59,7 +59,7 @@ impl Recovery {
     }
 }
 
-/// Notes all tables, and gives them.
+/// Logs a note about all tables, and returns them.
 async fn note(replica: &Replica, source: &Source) -> Result<Vec<TableName>, Fault> {
     let (mut names, mut notes) = (Vec::new(), Vec::new());
     for name in source.inventory.tables().await? {
@@ -75,12 +75,12 @@ async fn note(replica: &Replica, source: &Source) -> Result<Vec<TableName>, Faul
         let entries = replica.append(ALL, Kind::Note, &notes).await?;
         replica.tickets.appended(ALL, entries);
     }
-    // Those that others refer to are compared first.
+    // Parents are compared first.
     names.reverse();
     Ok(names)
 }
 
-/// Waits until all batches that are not applied have ended, and gives them.
+/// Waits until all batches that are not applied have ended, and returns them.
 async fn ended(replica: &Replica) -> Vec<u64> {
     let tickets = replica.tickets.numbers();
     while !replica.tickets.have_ended(&tickets) {

@@ -1,4 +1,4 @@
-//! The primary with its replicas, as a database.
+//! The primary with its replicas, in the form of a database.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,16 +22,16 @@ use crate::shared::{Shared, WaitFor};
 use crate::signs;
 use crate::status::ReplicaStatus;
 
-/// A database whose rows are brought to replicas.
+/// A database whose rows are replicated.
 pub struct Primary {
     shared: Arc<Shared>,
 }
 
-/// The interval at which metrics that change with time alone are updated.
+/// The interval at which metrics that depend on the time are updated.
 const LOOK: Duration = Duration::from_secs(1);
 
 impl Primary {
-    /// Joins a database with its replicas. Nothing is applied before [`Primary::run`].
+    /// Combines a database with its replicas. Nothing is applied before [`Primary::run`].
     ///
     /// # Errors
     /// [`windrow_core::FaultClass::Unsupported`] for a database that cannot have replicas.
@@ -52,8 +52,8 @@ impl Primary {
         })
     }
 
-    /// Returns a sink for the calls of SQL clients, whose rows are brought to the replicas as far
-    /// as the calls name them.
+    /// Returns a sink for the calls of SQL clients, whose rows are replicated if the calls name
+    /// them.
     pub fn follow(&self, sink: Arc<dyn Sink>) -> Arc<dyn Sink> {
         Arc::new(FollowedSink {
             sink,
@@ -67,8 +67,7 @@ impl Primary {
         self.shared.all_untold()
     }
 
-    /// From now on nobody waits for replicas any more: what is committed at the primary is
-    /// answered.
+    /// Ends all waiting for replicas: from now on, writes committed at the primary are answered.
     pub fn end_waiting(&self) {
         self.shared.ending.cancel();
     }
@@ -78,8 +77,8 @@ impl Primary {
         self.shared.replicas.iter().map(|r| r.status()).collect()
     }
 
-    /// Applies the logs of all replicas until `stop` is cancelled. Keys that are left then are
-    /// applied after the next start. A dropped future ends it at once.
+    /// Applies the logs of all replicas until `stop` is cancelled. The next start applies the keys
+    /// that are left. A dropped future ends at once.
     ///
     /// # Errors
     /// A log cannot be read.
@@ -135,7 +134,7 @@ impl Sink for Primary {
     }
 }
 
-/// A sink for the calls of SQL clients, whose rows are brought to replicas.
+/// A sink for the calls of SQL clients, whose rows are replicated.
 struct FollowedSink {
     sink: Arc<dyn Sink>,
     shared: Arc<Shared>,
@@ -164,7 +163,7 @@ impl Sink for FollowedSink {
     }
 }
 
-/// All but bulk loads and moves, which would pass the replicas by.
+/// Has no bulk loads and moves, which would bypass the replicas.
 #[async_trait]
 impl Database for Primary {
     async fn ping(&self) -> Result<(), Fault> {

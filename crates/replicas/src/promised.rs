@@ -1,4 +1,4 @@
-//! Keys of rows that are known once a write has been answered.
+//! Keys of rows that are only known from the answer to a write.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use windrow_core::{Name, Returned, Returning, Value, Write, WriteDone};
 
 use crate::followed::Followed;
 
-/// The keys of rows that the answer to a write tells.
+/// The keys of rows in the answer to a write.
 #[derive(Debug)]
 pub(crate) enum PromisedKeys {
     /// The write returns them.
@@ -16,7 +16,7 @@ pub(crate) enum PromisedKeys {
 }
 
 impl PromisedKeys {
-    /// Returns the note that rows of the table may change whose keys are known later.
+    /// Returns the note that rows of the table may change whose keys follow later.
     pub(crate) fn note(&self) -> Write {
         match self {
             Self::Returned(returned) => returned.followed.note(),
@@ -24,7 +24,7 @@ impl PromisedKeys {
         }
     }
 
-    /// Returns the keys of rows that the write may touch besides.
+    /// Returns the keys of further rows that the write may touch.
     pub(crate) fn known(&self) -> &[Write] {
         match self {
             Self::Returned(returned) => &returned.known,
@@ -32,8 +32,8 @@ impl PromisedKeys {
         }
     }
 
-    /// Takes the keys out of an answer, and leaves what the client asked for. `None` if they are
-    /// not there.
+    /// Removes the keys from an answer and returns them, leaving what the client asked for. `None`
+    /// if they are missing.
     pub(crate) fn take(&self, done: &mut WriteDone) -> Option<Vec<Write>> {
         match self {
             Self::Returned(returned) => returned.take(done),
@@ -61,14 +61,14 @@ impl GeneratedKey {
     }
 }
 
-/// A write that gives back the key of its row, besides what it was asked for.
+/// A write that also returns the key of its row.
 #[derive(Debug)]
 pub(crate) struct ReturnedKeys {
     pub(crate) followed: Arc<Followed>,
     /// The write in place of the client's.
     pub(crate) write: Write,
     pub(crate) asked: Returning,
-    /// Rows that are known to be touched besides.
+    /// Further rows that are known to be touched.
     pub(crate) known: Vec<Write>,
 }
 

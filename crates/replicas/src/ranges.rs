@@ -1,9 +1,9 @@
-//! Comparing a table range by range, where both databases sum rows up alike: rows cross the wire
-//! only from ranges whose sums differ.
+//! Compares a table range by range, if both databases compute checksums in the same way: only rows
+//! of ranges with different checksums are read.
 //!
-//! Ranges are cut by keys of the primary, and the first and the last have no end, so that together
-//! they hold all rows of the replica as well. Where the two order keys differently, ranges differ
-//! that need not; they cost time.
+//! Ranges are cut by keys of the primary, and the first and the last are unlimited, so that
+//! together they also contain all rows of the replica. If the two order keys differently, more
+//! ranges differ than necessary, which costs time.
 
 use windrow_core::Row;
 use windrow_core::{Fault, KeyRange, RowSums};
@@ -11,10 +11,10 @@ use windrow_core::{Fault, KeyRange, RowSums};
 use crate::comparison::{Checked, Comparison, KEYS};
 use crate::side_by_side::Sides;
 
-/// Rows of a range that is summed up first. Where it differs, it is cut into those of [`KEYS`].
+/// The rows of the first ranges. A range that differs is cut into those of [`KEYS`].
 const ROWS: usize = 50_000;
 
-/// A table at both ends, each with what sums its rows up.
+/// A table at both ends, each with its checksums.
 pub(crate) struct SummedTable<'a> {
     pub(crate) sides: Sides<'a>,
     pub(crate) primary: &'a dyn RowSums,
@@ -22,7 +22,7 @@ pub(crate) struct SummedTable<'a> {
 }
 
 impl SummedTable<'_> {
-    /// The rows of a range at the primary, where the sums are equal.
+    /// Returns the number of rows of a range at the primary, if the checksums are equal.
     async fn same(&self, range: KeyRange<'_>) -> Result<Option<u64>, Fault> {
         let (sides, (_, table), (_, copy)) = (&self.sides, self.sides.primary, self.sides.replica);
         let (one, other) = futures_util::try_join!(
@@ -32,7 +32,7 @@ impl SummedTable<'_> {
         Ok((one == other).then_some(one.rows))
     }
 
-    /// The end of the next range within one.
+    /// Returns the end of the next range within a range.
     async fn cut(&self, range: KeyRange<'_>, rows: usize) -> Result<Option<Row>, Fault> {
         let (_, table) = self.sides.primary;
         self.primary.end_of(table, range, rows).await
@@ -66,7 +66,7 @@ impl SummedTable<'_> {
         }
     }
 
-    /// Compares the rows of those parts of a range that differ.
+    /// Compares the rows in those parts of a range that differ.
     async fn narrow(
         &self,
         whole: KeyRange<'_>,

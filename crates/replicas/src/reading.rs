@@ -1,4 +1,4 @@
-//! The entries that are read from a log and not applied yet.
+//! The entries that were read from a log and not applied yet.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::notes::{CHUNK, tables, unreadable};
 use crate::replica::Replica;
 use crate::tickets::BatchEnd;
 
-/// An entry that is read and not applied.
+/// An entry that was read and not applied.
 struct Open {
     ticket: Option<u64>,
     written: SystemTime,
@@ -25,7 +25,7 @@ struct Open {
     waiting: Option<Read>,
 }
 
-/// A key to be applied: the entry that it is of, and how often it was refused.
+/// A key to be applied, with its entry, and the number of times that it was refused.
 pub(crate) type Due = (Write, u64, u32);
 
 /// Reads the log of one replica.
@@ -38,10 +38,10 @@ pub(crate) struct Reading {
     seen: u64,
     open: BTreeMap<u64, Open>,
     pub(crate) due: Vec<Due>,
-    /// Tables that are to be compared, and the notes that say so.
+    /// Tables to be compared, each with its note's entry.
     pub(crate) unknown: Vec<(TableName, u64)>,
     pub(crate) held: HeldRows,
-    /// Another gateway has taken over what this one had noted.
+    /// True if another gateway has taken over this one's entries.
     pub(crate) overtaken: bool,
 }
 
@@ -62,12 +62,12 @@ impl Reading {
         })
     }
 
-    /// The position of what is read next.
+    /// Returns the position that is read next.
     pub(crate) fn position(&self) -> u64 {
         self.cursor.position().0
     }
 
-    /// True if there is more to be read, as far as is known.
+    /// True if there are probably more entries to read.
     pub(crate) fn has_more(&self) -> bool {
         self.cursor.position() < self.replica.log.log.end()
     }
@@ -81,33 +81,33 @@ impl Reading {
         !self.due.is_empty() || !self.unknown.is_empty()
     }
 
-    /// True if something is to be done before anything is applied.
+    /// True if something must be done before more is applied.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.overtaken || self.members.silent().is_some()
     }
 
-    /// The first entry that is not applied, and when it was written.
+    /// Returns the first entry that is not applied, and the time of its writing.
     pub(crate) fn first_open(&self) -> Option<(u64, SystemTime)> {
         let first = self.open.first_key_value();
         first.map(|(position, open)| (*position, open.written))
     }
 
-    /// Says of an entry whether it is left to this gateway by a process that has ended, and is not
-    /// read yet.
+    /// Returns a test of an entry: true if it was left by a process that has ended, and is not read
+    /// yet.
     pub(crate) fn left(&self) -> impl Fn(Origin, u64) -> bool + Send + use<'_> {
         let (members, open) = (&self.members, &self.open);
         move |origin, position| members.is_left(origin, position) && !open.contains_key(&position)
     }
 
     /// Returns the position before which all is applied that this gateway applies, except rows that
-    /// were refused for now. Valid if nothing is due.
+    /// were refused for now. Only valid if nothing is due.
     pub(crate) fn reached(&self) -> u64 {
         let mut open = self.open.iter();
         let waiting = open.find(|(_, open)| open.waiting.is_some());
         waiting.map_or(self.position(), |(position, _)| *position)
     }
 
-    /// Waits for more, for news of batches, or for some time.
+    /// Waits for more entries, for the end of a batch, or for this time.
     pub(crate) async fn next(&mut self, wait: Option<Duration>) -> Result<(), Fault> {
         let read = tokio::select! {
             read = self.cursor.next(CHUNK) => read,
@@ -129,8 +129,8 @@ impl Reading {
         Ok(())
     }
 
-    /// Others have applied and given up what comes next: it is none of this gateway's, unless that
-    /// counts as lost.
+    /// Skips entries that others have applied and removed: none of them is this gateway's, unless
+    /// it counts as lost.
     fn skip(&mut self, first: Position) -> Result<(), Fault> {
         self.overtaken |= self.replica.log.own_end() > self.position();
         self.cursor = self.replica.log.cursor(first.0)?;
@@ -197,7 +197,7 @@ impl Reading {
         }
     }
 
-    /// Tells what was learned of other gateways.
+    /// Publishes what was learned about other gateways.
     fn tell(&self) {
         if self.replica.log.is_alone() {
             return;
@@ -214,7 +214,7 @@ impl Reading {
         });
     }
 
-    /// Goes back to what another gateway has left before a position.
+    /// Goes back to the entries that another gateway has left before a position.
     pub(crate) fn take_over(
         &mut self,
         (gateway, from): (u64, u64),
@@ -227,7 +227,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Forgets all that was read and not applied: another gateway applies it.
+    /// Drops all entries that were read and not applied, because another gateway applies them.
     pub(crate) fn forget(&mut self) -> Result<(), SpoolFault> {
         let keys = self.open.values().map(|open| open.keys).sum();
         self.replica.done(self.open.len(), keys);
@@ -241,7 +241,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Entries whose batch has ended meanwhile.
+    /// Moves the keys of batches that have ended to the due ones.
     pub(crate) fn release(&mut self) {
         let ended = |open: &Open| {
             let ticket = open.ticket.filter(|_| open.waiting.is_some())?;
@@ -276,7 +276,7 @@ impl Reading {
         }
     }
 
-    /// Counts keys of an entry that are done with.
+    /// Counts keys of an entry that are done.
     pub(crate) fn settle(&mut self, position: u64, keys: usize) {
         let Some(open) = self.open.get_mut(&position) else {
             return;

@@ -1,4 +1,4 @@
-//! A replica: its database, its log, and what its tables are called.
+//! A replica: its database, its log, and the names of its tables.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ use crate::status::{ReplicaState, ReplicaStatus};
 use crate::target::{Names, Target};
 use crate::tickets::Tickets;
 
-/// The longest time of the last sign to other gateways.
+/// The time limit of the last sign to other gateways.
 const FAREWELL: Duration = Duration::from_secs(3);
 
 /// A replica.
@@ -26,28 +26,29 @@ pub struct Replica {
     pub(crate) log: KeyLog,
     pub(crate) tickets: Tickets,
     pub(crate) meters: Meters,
-    /// The position before which all is applied that this gateway applies.
+    /// The position before which everything that this gateway applies is applied.
     pub(crate) applied: watch::Sender<u64>,
-    /// The same, but for rows that were refused for now.
+    /// The same position, ignoring rows that were refused for now.
     pub(crate) reached: watch::Sender<u64>,
-    /// Entries and keys in the log that are not applied, as far as is known.
+    /// The known numbers of entries and keys in the log that are not applied.
     pub(crate) entries: AtomicI64,
     pub(crate) rows: AtomicI64,
-    /// Other gateways that have not applied all of theirs.
+    /// The number of other gateways that have not applied all of their entries.
     pub(crate) others: AtomicUsize,
     pub(crate) rejected: AtomicU64,
-    /// The gateway that still copies the rows of before, if any.
+    /// The gateway that still copies existing rows, if any.
     pub(crate) copying: watch::Sender<Copying>,
-    /// When the oldest entry that is not applied was written.
+    /// The time at which the oldest entry that is not applied was written.
     oldest: Mutex<Option<SystemTime>>,
     state: Mutex<(Instant, ReplicaState)>,
 }
 
 impl Replica {
-    /// A replica with its log. One whose log is new is given all rows that are at the primary.
+    /// Returns a replica with its log. A replica with a new log gets all existing rows of the
+    /// primary.
     ///
     /// # Errors
-    /// The log does not say where it begins.
+    /// The log does not report its first position.
     pub async fn new(
         name: &str,
         (database, names): (Arc<dyn Database>, Names),
@@ -59,7 +60,7 @@ impl Replica {
         let copying = match (log.is_alone(), log.is_copied()) {
             (_, true) => Copying::Done,
             (true, false) => Copying::Here,
-            // The log says so, once it is read.
+            // The log shows it, once it is read.
             (false, false) => Copying::Elsewhere,
         };
         Ok(Self {
@@ -80,7 +81,7 @@ impl Replica {
         })
     }
 
-    /// Appends keys, durably. Gives how many entries that are.
+    /// Appends keys, durably. Returns the number of entries.
     pub(crate) async fn append(
         &self,
         ticket: u64,
@@ -93,33 +94,33 @@ impl Replica {
         Ok(entries)
     }
 
-    /// Counts entries and keys that are to be applied.
+    /// Counts entries and keys to be applied.
     pub(crate) fn behind(&self, entries: usize, keys: usize) {
         let whole = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         self.entries.fetch_add(whole(entries), Ordering::Relaxed);
         self.rows.fetch_add(whole(keys), Ordering::Relaxed);
     }
 
-    /// Counts entries and keys that are done with.
+    /// Counts entries and keys that are done.
     pub(crate) fn done(&self, entries: usize, keys: usize) {
         let whole = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         self.entries.fetch_sub(whole(entries), Ordering::Relaxed);
         self.rows.fetch_sub(whole(keys), Ordering::Relaxed);
     }
 
-    /// True while it still gets what was there before it.
+    /// True while existing rows are copied to it.
     pub(crate) fn is_copying(&self) -> bool {
         *self.copying.borrow() != Copying::Done
     }
 
-    /// All that was there before is in the log, and applied.
+    /// Notes that all existing rows are in the log and applied.
     pub(crate) fn copied(&self) -> Result<(), Fault> {
         self.log.note_copied()?;
         self.copying.send_replace(Copying::Done);
         Ok(())
     }
 
-    /// Tells other gateways that this one is there, and how far it is.
+    /// Appends a sign of life with this gateway's position.
     pub(crate) async fn sign(&self, leaves: bool) -> Result<(), SpoolFault> {
         let sign = || Sign {
             applied: *self.applied.borrow(),
@@ -172,7 +173,7 @@ impl Replica {
         }
     }
 
-    /// Ends its log. What it says last tells other gateways what is left to them.
+    /// Closes its log, after a last sign that tells other gateways what is left to them.
     pub async fn close(&self) {
         if !self.log.is_alone() {
             let farewell = tokio::time::timeout(FAREWELL, self.sign(true)).await;
@@ -190,8 +191,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the fault of a log, with the replica's name. The write that the entry was to announce is
-/// certainly not executed, even if it is unknown whether the log has the entry.
+/// Returns the fault of a log, with the replica's name. The write of the entry is certainly not
+/// executed, even if it is unknown whether the log has the entry.
 fn of_log(name: &str, fault: SpoolFault) -> Fault {
     let fault = Fault::from(fault);
     let (class, code, what) = match fault.class {

@@ -1,4 +1,4 @@
-//! Reading the rows of many keys, and writing them.
+//! Reads and writes the rows of many keys.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::target::Target;
 pub(crate) enum KeyReading {
     /// A row: its columns, and their values.
     Row(Arc<[Name]>, Row),
-    /// None.
+    /// No row has the key.
     Nothing,
     /// No row can have this key: the database does not even read it.
     Unreadable(Fault),
@@ -27,7 +27,7 @@ pub(crate) enum KeyReading {
 pub(crate) enum WriteResult {
     Done,
     Refused(Fault),
-    /// Not written for no fault of its own.
+    /// Not written, through no fault of its own.
     Again(Fault),
 }
 
@@ -65,7 +65,7 @@ fn lost() -> Fault {
     Fault::unavailable("the connection was lost")
 }
 
-/// Executes writes, each of which stands for itself.
+/// Executes writes as units of their own.
 pub(crate) async fn write(
     connection: &mut BackgroundConnection,
     writes: &[Write],
@@ -98,17 +98,17 @@ fn written(verdict: Verdict) -> WriteResult {
     }
 }
 
-/// Makes the writes that bring a replica what was found.
+/// Makes the writes that bring a replica up to date.
 pub(crate) struct Writes<'r> {
     target: &'r Target,
-    /// By the table at the primary, and the columns of its rows.
+    /// Upserts by the table at the primary and the columns of its rows.
     upserts: HashMap<(TableName, Arc<[Name]>), Upsert>,
 }
 
 #[derive(Clone)]
 struct Upsert {
     shape: Arc<Shape>,
-    /// Which of the row's values are written.
+    /// The positions of the row's values that are written.
     places: Box<[usize]>,
 }
 
@@ -120,7 +120,7 @@ impl<'r> Writes<'r> {
         }
     }
 
-    /// The write for a key; `None`: there is nothing to be written.
+    /// Returns the write for a key; `None` if there is nothing to write.
     pub(crate) async fn of(
         &mut self,
         key: &Write,
@@ -138,7 +138,7 @@ impl<'r> Writes<'r> {
         }
     }
 
-    /// The same key at the replica, for a read or a delete.
+    /// Returns a read or a delete by the same key at the replica.
     pub(crate) fn at_replica(&self, key: &Write, op: Op) -> Write {
         let parts = ShapeParts {
             op,

@@ -11,7 +11,7 @@ use crate::copy;
 use crate::follow::Tables;
 use crate::replica::Replica;
 
-/// When a client is answered.
+/// The moment at which a client is answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WaitFor {
     /// Once the primary has committed.
@@ -24,7 +24,7 @@ pub enum WaitFor {
 }
 
 impl WaitFor {
-    /// Returns how many of the replicas are waited for.
+    /// Returns the number of replicas to wait for.
     fn replicas(self, replicas: usize) -> usize {
         match self {
             Self::Primary => 0,
@@ -41,7 +41,7 @@ pub(crate) struct Shared {
     pub(crate) replicas: Vec<Arc<Replica>>,
     wait_for: WaitFor,
     tickets: AtomicU64,
-    /// Cancelled once nobody is to wait for replicas any more.
+    /// Cancelled once no client should wait for replicas any more.
     pub(crate) ending: CancellationToken,
     untold: Counter,
 }
@@ -64,12 +64,12 @@ impl Shared {
         }
     }
 
-    /// The number of a batch.
+    /// Returns the number of a new batch.
     pub(crate) fn ticket(&self) -> u64 {
         self.tickets.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Counts statements that have changed rows whose keys replicas do not get.
+    /// Counts statements that have changed rows whose keys replicas did not get.
     pub(crate) fn untold(&self, statements: u64) {
         if statements > 0 && self.untold.inc_by(statements) == 0 {
             tracing::warn!(
@@ -83,7 +83,7 @@ impl Shared {
         self.untold.get()
     }
 
-    /// Returns how many of the replicas a client waits for.
+    /// Returns the number of replicas that a client waits for.
     pub(crate) fn wanted(&self, replicas: usize) -> usize {
         self.wait_for.replicas(replicas)
     }

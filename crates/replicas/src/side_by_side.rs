@@ -1,10 +1,10 @@
-//! Comparing a table with rows read in bulk: each row is read once at either end, in the order of
-//! its key, and both are laid beside each other here.
+//! Compares a table with rows read in bulk: each row is read once at each end, in the order of its
+//! key, and the two are compared here.
 //!
-//! No two kinds of database write all values alike, so their own sums over the same rows differ.
-//! Rows are matched by their keys and compared value by value. Rows that seem to differ are looked
-//! up by their keys, and only that result counts. So different orders or forms of keys do no harm,
-//! but take time.
+//! No two kinds of database write all values in the same way, so their own checksums of the same
+//! rows differ. Rows are matched by their keys and compared value by value. Rows that seem to
+//! differ are looked up by their keys, and only that result counts. So different orders or forms of
+//! keys only cost time.
 
 use std::collections::HashMap;
 
@@ -14,16 +14,16 @@ use windrow_core::{Fault, Inventory, KeyRange, KeyedTable, Name, Retry, RowPage,
 use crate::alike::{KeyForm, alike, key_form};
 use crate::comparison::{Checked, Comparison, KEYS};
 
-/// A table at both ends. It has the same key and these columns at both, the key among them.
+/// A table at both ends, with the same key and these columns at both, the key's among them.
 pub(crate) struct Sides<'a> {
     pub(crate) primary: (&'a dyn Inventory, &'a KeyedTable),
     pub(crate) replica: (&'a dyn Inventory, &'a KeyedTable),
     pub(crate) columns: &'a [Name],
-    /// Where the key's values stand among the columns.
+    /// The positions of the key's columns.
     pub(crate) key: Box<[usize]>,
 }
 
-/// Rows of the primary that none of the replica was found for.
+/// Rows of the primary without a matching row of the replica so far.
 type Unmatched = HashMap<KeyForm, Row>;
 
 impl Sides<'_> {
@@ -59,12 +59,12 @@ impl Sides<'_> {
         }
     }
 
-    /// Reads the rows of the replica behind `there` up to a key, moves `there` behind them, and
-    /// takes those from `left` that are alike. Gives the keys of those that are not. What the
-    /// replica alone seems to have is looked up.
+    /// Reads the rows of the replica after `there` up to a key, advances `there`, and removes
+    /// matching rows from `left`. Returns the keys of those that do not match. Rows that only the
+    /// replica seems to have are looked up.
     ///
-    /// `there` is a key of the replica's own, so that in its order no row is read twice or left
-    /// out, whatever the order of the primary is.
+    /// `there` is a key of the replica's own, so that in its order no row is read twice or skipped,
+    /// whatever the order of the primary is.
     async fn take(
         &self,
         there: &mut Option<Row>,
@@ -82,7 +82,8 @@ impl Sides<'_> {
             };
             let rows = match side.rows(&page(table, self.columns, range)).await {
                 Ok(rows) => rows,
-                // It cannot read the primary's key: these rows come with those of the next range.
+                // The replica cannot read the primary's key: these rows are read with the next
+                // range.
                 Err(fault) if to.is_some() && fault.retry() == Retry::Never => {
                     return Ok(differing);
                 }
@@ -108,7 +109,7 @@ impl Sides<'_> {
         }
     }
 
-    /// Returns rows by their keys. Keys that have the same form are looked up.
+    /// Returns rows by their keys. Keys with the same form are looked up.
     fn by_key(&self, rows: Vec<Row>, looked_up: &mut Vec<Row>) -> Unmatched {
         let mut by_key = HashMap::with_capacity(rows.len());
         for row in rows {

@@ -7,10 +7,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::replica::Replica;
 
-/// The pause between them.
+/// The interval of the signs.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Gives signs of life until `stop` is cancelled, also while the replica is away: only a gateway
+/// Appends signs of life until `stop` is cancelled, also while the replica is away: only a gateway
 /// can be lost, not a replica.
 pub(crate) async fn run(replica: Arc<Replica>, stop: CancellationToken) {
     if replica.log.is_alone() {

@@ -14,12 +14,12 @@ pub enum ReplicaState {
     Level,
     /// Nothing can be applied, and it is tried again.
     Waiting(Box<str>),
-    /// Nothing is applied before the next start.
+    /// Nothing will be applied before the next start.
     Stopped(Box<str>),
 }
 
 impl ReplicaState {
-    /// The word that operators read.
+    /// Returns the word that operators read.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Starting => "starting",
@@ -30,7 +30,7 @@ impl ReplicaState {
         }
     }
 
-    /// Why nothing is applied.
+    /// Returns the reason why nothing is applied.
     pub fn why(&self) -> Option<&str> {
         match self {
             Self::Waiting(why) | Self::Stopped(why) => Some(why),
@@ -48,24 +48,24 @@ pub struct ReplicaStatus {
     pub database: &'static str,
     /// The current activity.
     pub state: ReplicaState,
-    /// For how long it has been doing that; while it is away, whatever the reasons were.
+    /// The time for which the activity has lasted; while the replica is away, for any reasons.
     pub for_now: Duration,
-    /// True while it is still given what was there before it.
+    /// True while existing rows are copied to it.
     pub copying: bool,
     /// The position in its log before which all is applied that this gateway applies.
     pub applied: u64,
     /// Entries of its log that this gateway has not applied.
     pub entries: u64,
-    /// Keys in them.
+    /// The number of keys in these entries.
     pub rows: u64,
-    /// The age of the oldest of them.
+    /// The age of the oldest of these entries.
     pub age: Duration,
-    /// Other gateways with the same log that have not applied all of theirs.
+    /// The number of other gateways with the same log that have not applied all of their entries.
     pub others: usize,
-    /// Rows that it has refused since the start.
+    /// The number of rows that it has refused since the start.
     pub rejected: u64,
-    /// Why its log takes nothing more before the next start.
+    /// The reason why its log accepts nothing before the next start.
     pub failed: Option<Arc<str>>,
-    /// Why its log takes nothing at this moment.
+    /// The reason why its log accepts nothing at this moment.
     pub log_away: Option<Arc<str>>,
 }

@@ -1,4 +1,4 @@
-//! Where a replica's rows go: its database, and what its tables and columns are called.
+//! The database of a replica, and the names of its tables and columns.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,20 +6,21 @@ use std::time::{Duration, Instant};
 
 use windrow_core::{Database, Fault, KeyedTable, Name, TableName};
 
-/// The time for which a description of a table of the replica is used.
+/// The time for which the description of a table counts.
 const FRESH: Duration = Duration::from_secs(30);
 
 /// The names of tables at a replica, and the columns that it does not get.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
-    /// By the table's name at the primary, as [`TableName`] shows it.
+    /// The names at the replica, by the table's name at the primary as [`TableName`] shows it.
     pub tables: BTreeMap<String, TableName>,
-    /// `table.column`, with the table's name at the primary.
+    /// The columns that the replica does not get, as `table.column` with the table's name at the
+    /// primary.
     pub leave_out: BTreeSet<String>,
 }
 
 impl Names {
-    /// A table's name at a replica, which has schemas or has none.
+    /// Returns a table's name at a replica. `schemas`: true if the replica has schemas.
     fn table(&self, table: &TableName, schemas: bool) -> TableName {
         match self.tables.get(&table.to_string()) {
             Some(mapped) => mapped.clone(),
@@ -33,10 +34,10 @@ impl Names {
     }
 }
 
-/// A table as it was read, and when.
+/// A table's description, and when it was read.
 type Known = (Instant, Option<KeyedTable>);
 
-/// Where rows go.
+/// The destination of the rows.
 pub(crate) struct Target {
     pub(crate) database: Arc<dyn Database>,
     names: Names,
@@ -63,8 +64,8 @@ impl Target {
         self.names.leaves_out(table, column)
     }
 
-    /// A table of the replica, by its name there; `None` where it is not there, or where nobody
-    /// knows.
+    /// Returns a table of the replica by its name there; `None` if it does not exist, or if that is
+    /// unknown.
     pub(crate) async fn described(&self, table: &TableName) -> Result<Option<KeyedTable>, Fault> {
         let Some(inventory) = self.database.inventory() else {
             return Ok(None);

@@ -1,12 +1,11 @@
-//! Batches under way, and who waits until their rows are on a replica.
+//! Batches under way, and the clients that wait until the rows are on a replica.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, oneshot};
 
-/// A number of no batch: tables are compared for all batches of a gateway that others took for
-/// lost.
+/// The ticket that stands for all batches of a gateway that others considered lost.
 pub(crate) const ALL: u64 = u64::MAX;
 
 /// The batches of this process whose keys are in a replica's log.
@@ -19,7 +18,7 @@ pub(crate) struct Tickets {
 
 #[derive(Debug, Default)]
 struct Ticket {
-    /// Entries in the log that are not applied.
+    /// The number of entries in the log that are not applied.
     left: usize,
     /// The end of the batch, if it has ended.
     ended: Option<BatchEnd>,
@@ -31,12 +30,12 @@ struct Ticket {
 pub(crate) enum BatchEnd {
     /// The keys of all rows that it may have changed are in the log.
     KeysKnown,
-    /// Rows of the tables that its notes name may have changed, and nothing says which.
+    /// Rows in the tables of its notes may have changed, and their keys are unknown.
     KeysUnknown,
 }
 
 impl Tickets {
-    /// A batch begins, before any of its entries is appended.
+    /// Notes that a batch begins, before any of its entries is appended.
     pub(crate) fn begin(&self, ticket: u64) {
         self.open().insert(ticket, Ticket::default());
     }
@@ -60,7 +59,7 @@ impl Tickets {
         receiver
     }
 
-    /// Returns the end of a batch; `Ok(None)` for a batch that is not known any more.
+    /// Returns the end of a batch; `Ok(None)` for a batch that is no longer known.
     ///
     /// # Errors
     /// It is under way.
@@ -71,12 +70,12 @@ impl Tickets {
         }
     }
 
-    /// One of its entries is applied.
+    /// Notes that one of its entries is applied.
     pub(crate) fn applied(&self, ticket: u64) {
         self.settle(ticket, 1);
     }
 
-    /// The batches that are not applied.
+    /// Returns the batches that are not applied.
     pub(crate) fn numbers(&self) -> Vec<u64> {
         let open = self.open();
         open.keys()
@@ -85,14 +84,14 @@ impl Tickets {
             .collect()
     }
 
-    /// True if these batches have ended, as far as they are known.
+    /// True if those of these batches that are known have ended.
     pub(crate) fn have_ended(&self, numbers: &[u64]) -> bool {
         let open = self.open();
         let mut known = numbers.iter().filter_map(|number| open.get(number));
         known.all(|ticket| ticket.ended.is_some())
     }
 
-    /// Batches count as applied, whatever is left of them.
+    /// Counts batches as applied, whatever is left of them.
     pub(crate) fn release(&self, numbers: &[u64]) {
         for number in numbers {
             self.settle(*number, usize::MAX);
@@ -108,7 +107,7 @@ impl Tickets {
         if ticket.left == 0 && ticket.ended.is_some() {
             let waiting = ticket.waiting.take();
             all.remove(&number);
-            // An error says that nobody waits.
+            // An error means that no client waits.
             waiting.map(|waiting| waiting.send(()).ok());
         }
     }
@@ -118,7 +117,7 @@ impl Tickets {
     }
 }
 
-/// A batch has not ended.
+/// Reports that a batch has not ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UnderWay;
 
