@@ -1,4 +1,4 @@
-//! The way in: greeting, TLS, the proof of a password, and the session's server connection.
+//! Admits clients: greeting, TLS, the proof of a password, and the session's server connection.
 
 use std::io;
 use std::sync::Arc;
@@ -90,7 +90,7 @@ pub(crate) async fn admit(
         Err(NotAdmitted::Refused(error)) => {
             if let Some(mut wire) = greeter.wire {
                 wire.put(&error.encode());
-                // A client that does not read holds nothing up.
+                // Closing must not wait for a client that does not read.
                 let closing = timeout(shared.config.connect_timeout, wire.close());
                 drop(closing.await);
             }
@@ -108,9 +108,9 @@ struct Greeter<'a> {
     wire: Option<Wire>,
     /// The client's address, as errors name it.
     host: String,
-    /// True over loopback or the UNIX-domain socket.
+    /// True for clients over loopback or the UNIX-domain socket.
     is_local: bool,
-    /// True if nobody can listen: the UNIX-domain socket.
+    /// True if nobody can listen in: the UNIX-domain socket.
     is_private: bool,
 }
 
@@ -205,7 +205,7 @@ impl<'a> Greeter<'a> {
             return Err(errors::needs_tls().into());
         }
         let request = LoginRequest::parse(&content).ok_or_else(errors::bad_handshake)?;
-        // Such a client compresses from now on, although that was not offered.
+        // Otherwise such a client would compress from now on, although compression was not offered.
         match request
             .capabilities
             .contains(CapabilityFlags::CLIENT_COMPRESS)
@@ -247,7 +247,7 @@ fn greeting(profile: &Greeting, id: u32, has_tls: bool) -> Greeting {
 
 /// Reduces the abilities of a client to those that it was greeted with.
 fn agree(request: &mut LoginRequest, greeting: &Greeting) {
-    // A flag of clients alone, by which MariaDB knows those of MySQL.
+    // Only clients set this flag. MariaDB recognises clients of MySQL by it.
     let own = request.capabilities & CapabilityFlags::CLIENT_LONG_PASSWORD;
     request.capabilities &= greeting.capabilities;
     request.capabilities |= own;
@@ -266,7 +266,7 @@ pub(crate) async fn prove(
 ) -> Result<ProvenLogin, NotAdmitted> {
     let (verifier, password, plugin) = match shared.access.of(&request.user, is_local) {
         Admittance::Trusted(credential) => {
-            // A client without a password, for which some send a zero byte, waits for no more than
+            // A client without a password, for which some clients send a zero byte, expects only
             // the success.
             let has_proof = !matches!(request.proof[..], [] | [0]);
             if request.plugin == CACHING_SHA2.as_bytes() && has_proof {
@@ -330,7 +330,7 @@ pub(crate) async fn open(
     }
     let verifier = proven.verifier;
     entry.info.note(&request.user, verifier.clone(), profile.id);
-    // Users may have been replaced before the session could be found by its login.
+    // Users may have been replaced before the session's login was in the register.
     if !shared.access.still_admits(&request.user, verifier.as_ref()) {
         return Err(errors::revoked().into());
     }

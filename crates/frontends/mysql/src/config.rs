@@ -18,11 +18,11 @@ pub struct MysqlConfig {
     pub socket: Option<Arc<TcpListener>>,
     /// The threads that serve clients. Default: those of the runtime that accepts them.
     pub threads: Threads,
-    /// The path of a UNIX-domain socket besides.
+    /// The path of an additional UNIX-domain socket.
     pub unix_socket: Option<PathBuf>,
     /// TLS for clients that ask for it.
     pub tls: Option<Arc<rustls::ServerConfig>>,
-    /// True if clients that do not use TLS are refused, those on the UNIX-domain socket excepted.
+    /// True if clients that do not use TLS are refused. Those on the UNIX-domain socket are exempt.
     pub require_tls: bool,
     /// The server. Its user's password is used for clients that log in as that user.
     pub target: Target,

@@ -6,7 +6,7 @@ use windrow_core::{Fault, FaultClass};
 use windrow_mysqlwire::{ConnectError, ErrorPacket, Target};
 
 /// The number for a server that cannot be reached: "Unable to connect to foreign data source".
-/// Clients take no numbers of their own range (2000 to 2999) from a server.
+/// Clients do not accept numbers of their own range (2000 to 2999) from a server.
 const NOT_CONNECTED: u16 = 1429;
 
 pub(crate) fn too_many_clients() -> ErrorPacket {
@@ -41,7 +41,7 @@ pub(crate) fn unknown_command() -> ErrorPacket {
     ErrorPacket::new(1047, *b"08S01", "Unknown command")
 }
 
-/// The error of an execution whose strings are in the character set of an earlier one.
+/// Returns the error of an execution whose strings are in the character set of an earlier one.
 pub(crate) fn other_charset(charset: &str) -> ErrorPacket {
     let message = format!(
         "the strings of this execution are in {charset}, the character set at the time when the \
@@ -67,8 +67,8 @@ pub(crate) fn revoked() -> ErrorPacket {
     )
 }
 
-/// Returns the error for a value that one of Windrow's variables does not take. `rule`: the values
-/// that it takes.
+/// Returns the error for a value that one of Windrow's variables does not accept. `rule` describes
+/// the values that it accepts.
 pub(crate) fn wrong_value(name: &str, value: &str, rule: &str) -> ErrorPacket {
     let message = format!(
         "Variable 'windrow_{name}' can't be set to the value of '{value}': it takes {rule}"
@@ -76,7 +76,7 @@ pub(crate) fn wrong_value(name: &str, value: &str, rule: &str) -> ErrorPacket {
     ErrorPacket::new(1231, *b"42000", message)
 }
 
-/// Returns the error for an INSERT that the spool was to take.
+/// Returns the error for an INSERT that the spool could not take.
 pub(crate) fn not_spooled(reason: &str) -> ErrorPacket {
     let message = format!(
         "The spool cannot take this INSERT: {reason}; \

@@ -1,8 +1,9 @@
-//! `KILL` of a session by the number that its client was greeted with. The server knows another.
+//! Replaces the number in `KILL`: the client knows the session by the number of its greeting, and
+//! the server by another.
 
 use windrow_mysqlwire::{CapabilityFlags, command};
 
-/// The longest text that is looked at, in bytes.
+/// The longest text that is searched, in bytes.
 pub(crate) const MAX_KILL_BYTES: usize = 100;
 
 /// Returns the place of the number in the content of a `COM_QUERY` or `COM_STMT_PREPARE` whose
@@ -10,7 +11,7 @@ pub(crate) const MAX_KILL_BYTES: usize = 100;
 pub(crate) fn number(content: &[u8], flags: CapabilityFlags) -> Option<(usize, usize)> {
     let has_attributes = content.first() == Some(&command::QUERY)
         && flags.contains(CapabilityFlags::CLIENT_QUERY_ATTRIBUTES);
-    // No attributes, in one set of them.
+    // One set of attributes, which is empty.
     let start = match (has_attributes, content.get(1..3)) {
         (true, Some([0, 1])) => 3,
         (true, _) => return None,

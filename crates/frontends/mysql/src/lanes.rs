@@ -1,4 +1,4 @@
-//! The lanes that sessions have open, and what their databases said of statements.
+//! The lanes that sessions have open, and the databases' verdicts on statements.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -11,7 +11,7 @@ use windrow_sql::mysql::{Modes, read};
 
 use crate::services::Lanes;
 
-/// The time after which a statement that is not joined is looked at again: its table may have
+/// The time after which a statement that is not joined is described again: its table may have
 /// changed.
 const APART_AGAIN: Duration = Duration::from_secs(10);
 
@@ -36,7 +36,7 @@ pub(crate) struct LaneBook {
     wanted: Mutex<HashMap<LaneLogin, Weak<WantedLane>>>,
 }
 
-/// A session's wish for the lane of its login. Sessions with equal logins share it.
+/// A session's request for the lane of its login. Sessions with equal logins share it.
 pub(crate) struct WantedLane(());
 
 /// The reason for which a session has no lane.
@@ -66,7 +66,7 @@ pub(crate) struct Lane {
     asking: tokio::sync::Mutex<()>,
 }
 
-/// A session among those that hand units to a lane.
+/// A session that sends units to a lane.
 pub(crate) struct LaneSource {
     _wanted: Arc<WantedLane>,
     pub(crate) lane: Arc<Lane>,
@@ -80,11 +80,11 @@ pub(crate) enum TextVerdict {
     Joined(Arc<Statement>),
     /// The database gave a reason why they cannot, at this time.
     Apart(Arc<Apart>, Instant),
-    /// The text itself has a reason.
+    /// The text itself is the reason.
     Unread(&'static str),
 }
 
-/// Verdicts by text, in two generations: when the younger one is full, the elder is forgotten.
+/// Verdicts by text, in two generations: when the younger one is full, the older one is dropped.
 #[derive(Default)]
 struct Statements {
     young: HashMap<Box<str>, TextVerdict>,
@@ -102,7 +102,7 @@ impl LaneBook {
     }
 
     /// Makes the session a source of the lane of its login. A lane beyond the first
-    /// [`MAX_FREE_LANES`] is opened once two sessions want it. `is_due`: for one session too.
+    /// [`MAX_FREE_LANES`] is opened once two sessions want it, or if `is_due` is true.
     ///
     /// # Errors
     /// The reason for which there is no lane.
@@ -294,8 +294,8 @@ impl Statements {
     }
 }
 
-/// Returns true if a text may change tables that other sessions use. Nothing is missed but a text
-/// that begins with a comment, or that calls a procedure.
+/// Returns true if a text may change tables that other sessions use. It misses only texts that
+/// begin with a comment or call a procedure.
 pub(crate) fn may_change_tables(text: &str) -> bool {
     text.split(';').any(|statement| {
         // The head of an executable comment is skipped.
@@ -310,7 +310,7 @@ pub(crate) fn may_change_tables(text: &str) -> bool {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Each change is one insertion or removal: whole at any moment.
+    // Each change is one insertion or removal, so a panic leaves the map consistent.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

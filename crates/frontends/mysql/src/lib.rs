@@ -1,4 +1,4 @@
-//! The MySQL frontend: an application of MySQL or MariaDB changes its port and nothing else.
+//! The MySQL frontend: an application of MySQL or MariaDB changes only its port.
 //!
 //! Single-row writes in autocommit are joined with those of other clients by a lane. Each session
 //! has a server connection of its own besides, logged in with the client's own abilities, to which
@@ -15,7 +15,7 @@
 //! | `own_settings` | Windrow's own settings of a session |
 //! | `session_state`, `prepared` | the facts about a session; its prepared statements |
 //! | `admit` | greeting, TLS, the proof of a password, the session's server connection |
-//! | `kill` | `KILL` of a session by the number that its client knows |
+//! | `kill` | replaces the number in `KILL` |
 //! | `shared` | the state that all connections share |
 //! | `lanes` | the lanes that sessions have open, and verdicts on statements |
 //! | `access` | which users may log in |
@@ -24,7 +24,7 @@
 //! | [`services`] | the ports: lanes, the spool, keys |
 //! | [`metrics`] | counters |
 //! | `errors` | the frontend's own errors |
-//! | [`config`] | what can be configured |
+//! | [`config`] | the configuration |
 
 mod access;
 mod admit;

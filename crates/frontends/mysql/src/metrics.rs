@@ -45,7 +45,8 @@ pub struct MysqlMetrics {
 }
 
 impl MysqlMetrics {
-    /// Registers all metrics. The registry is to have no prefix: the names carry `windrow_`.
+    /// Registers all metrics. The registry must have no prefix: the names contain `windrow_`
+    /// already.
     pub fn register(registry: &mut Registry) -> Self {
         let logins = Family::<OutcomeLabel, Counter>::default();
         let statements = Family::<WayLabel, Counter>::default();

@@ -1,4 +1,4 @@
-//! Windrow's own settings of a session: the user's variables `@windrow_ack` and its like.
+//! Windrow's own settings of a session: user variables such as `@windrow_ack`.
 
 use windrow_core::{Arguments, TraceContext};
 use windrow_idempotency::IdempotencyKey;
@@ -8,19 +8,19 @@ use windrow_sql::mysql::AssignedValue;
 use crate::errors;
 use crate::prepared::text_value;
 
-/// The variable that says when an INSERT is answered.
+/// The name of the variable that sets the moment when an INSERT is answered.
 const ACK: &str = "ack";
 
-/// The variable that is for the next write alone.
+/// The name of the variable that applies only to the next write.
 const KEY: &str = "idempotency_key";
 
-/// The variable that names the span which writes are a part of.
+/// The name of the variable that holds the span of which writes are a part.
 const TRACEPARENT: &str = "traceparent";
 
 /// Windrow's own settings of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OwnSettings {
-    /// The moment when an INSERT is answered; `None`: as configured.
+    /// The moment when an INSERT is answered; `None` for the configured one.
     pub(crate) ack: Option<AckSetting>,
     /// The key of the next write, which is executed once.
     pub(crate) key: Option<IdempotencyKey>,
@@ -37,8 +37,8 @@ pub(crate) enum AckSetting {
     Spool,
 }
 
-/// The reasons why a session cannot use the spool, or keys: the values that the variables take
-/// instead.
+/// The reasons why a session cannot use the spool or keys; `None` if it can. They describe the
+/// values that the variables accept instead.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ForbiddenSettings {
     pub(crate) spool: Option<String>,
@@ -46,8 +46,8 @@ pub(crate) struct ForbiddenSettings {
 }
 
 impl OwnSettings {
-    /// Returns the settings as they are after assignments; `None` if there are none.
-    /// `values`: those of the parameters of a prepared statement.
+    /// Returns the settings as they are after assignments; `None` if there are none. `values` are
+    /// the parameters of a prepared statement.
     ///
     /// # Errors
     /// The error that the client gets in place of the server's answer.
@@ -79,18 +79,18 @@ impl OwnSettings {
     }
 
     /// Returns the error for a text of several statements that names a variable of Windrow's, for
-    /// which such a text has no effect; `None` if that does no harm.
+    /// which such a text has no effect; `None` if that does not matter.
     pub(crate) fn among_several(name: &str) -> Option<ErrorPacket> {
         let rule = "a value by a SET that is sent as a text of its own";
         let is_needed = [ACK, KEY].contains(&name);
         is_needed.then(|| errors::wrong_value(name, "..", rule))
     }
 
-    /// Sets one, by its name behind `windrow_`; `None`: as at the beginning of the session. Other
-    /// names are those of the client's own variables.
+    /// Sets a variable by its name without `windrow_`. `None` sets it as at the beginning of the
+    /// session. Other names belong to the client's own variables.
     ///
     /// # Errors
-    /// The value is none of this setting, or the session may not use it.
+    /// The variable does not accept the value, or the session may not use it.
     fn set(
         &mut self,
         name: &str,

@@ -34,7 +34,7 @@ const LAST: u32 = u32::MAX;
 
 /// A prepared statement.
 pub(crate) struct PreparedText {
-    /// The text, if it may be one that can be joined.
+    /// The text, if it may be a single-row write.
     pub(crate) text: Option<Box<str>>,
     pub(crate) kind: StatementKind,
     /// The effect of an execution on the session.
@@ -43,26 +43,26 @@ pub(crate) struct PreparedText {
     /// The session's count of changed settings when the statement was prepared: the server reads
     /// the text by the settings of that time.
     pub(crate) settings_changes: u64,
-    /// True if it asks for counts or errors of the statement before.
+    /// True if the statement asks for counts or errors of the statement before.
     pub(crate) asks_for_last_write: bool,
     /// The types of the parameters as the client sent them last: two bytes each.
     pub(crate) types: Option<Box<[u8]>>,
     /// True if the server knows those types.
     pub(crate) server_has_types: bool,
-    /// The client's character set when it sent them, if the server does not know them: strings are
-    /// in it whenever the types are not sent again.
+    /// The client's character set when it sent the types, if the server does not know them: strings
+    /// stay in that set until the client sends the types again.
     pub(crate) charset: Option<Arc<str>>,
-    /// True if a part of a value was sent on its own.
+    /// True if a part of a value was sent in a command of its own.
     pub(crate) has_long_data: bool,
     /// The assignments to Windrow's own variables.
     pub(crate) own: Box<[(Box<str>, AssignedValue)]>,
-    /// The span that a comment of the text names, until the statement is executed: later executions
-    /// belong to other spans.
+    /// The span that a comment of the text names, until the first execution: later ones belong to
+    /// other spans.
     pub(crate) caller: Option<TraceContext>,
 }
 
 impl PreparedStatements {
-    /// Adds a statement. `text`: what it says, if that was read.
+    /// Adds a statement. `text` is its text, if that was read.
     pub(crate) fn add(
         &mut self,
         prepared: PreparedStatement,
@@ -93,13 +93,13 @@ impl PreparedStatements {
         self.by_id.insert(id, statement);
     }
 
-    /// Notes the statement that was prepared last, for servers that know it by [`LAST`]. `None`: it
-    /// could not be prepared.
+    /// Notes the statement that was prepared last, for servers that know it by [`LAST`]; `None` if
+    /// it could not be prepared.
     pub(crate) fn set_last(&mut self, id: Option<u32>) {
         self.last = id;
     }
 
-    /// Returns true for an execution by [`LAST`] of a statement that is not known.
+    /// Returns true for an execution by [`LAST`] if no such statement is known.
     pub(crate) fn is_of_none(&self, content: &[u8]) -> bool {
         self.last.is_none() && statement_id(content) == Some(LAST)
     }
@@ -164,7 +164,7 @@ fn statement_id(content: &[u8]) -> Option<u32> {
     Some(u32::from_le_bytes(*content.get(1..)?.first_chunk::<4>()?))
 }
 
-/// An execution, as its packet says it.
+/// An execution, as its packet describes it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Execution<'a> {
     /// The bits of the values that are NULL.
@@ -175,7 +175,7 @@ pub(crate) struct Execution<'a> {
 }
 
 impl<'a> Execution<'a> {
-    /// Reads the content of a plain execution: no cursor, no attributes. `None` for any other.
+    /// Reads the content of an execution without cursor and attributes. `None` for any other.
     pub(crate) fn read(content: &'a [u8], parameters: u16) -> Option<Self> {
         let count = usize::from(parameters);
         let (head, rest) = content.split_at_checked(HEAD_BYTES)?;
@@ -205,8 +205,8 @@ impl<'a> Execution<'a> {
         })
     }
 
-    /// Returns the values with their types, for a call. `None` if they are not whole, or of a type
-    /// that is not known.
+    /// Returns the values with their types, for a call. `None` if they are incomplete, or of an
+    /// unknown type.
     pub(crate) fn arguments(&self, types: &[u8]) -> Option<Arguments> {
         let mut bytes = Vec::with_capacity(self.values.len() + 3 * types.len());
         let mut rest = self.values;
@@ -253,7 +253,7 @@ const TYPE_NULL: u8 = 6;
 /// The flag of a `COM_STMT_BULK_EXECUTE` that has types.
 const BULK_TYPES: u8 = 0x80;
 
-/// Returns the bytes of the value that begins here
+/// Returns the length in bytes of the value that begins here
 /// (<https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_binary_resultset.html>).
 fn value_len(kind: u8, from: &[u8]) -> Option<usize> {
     Some(match kind {

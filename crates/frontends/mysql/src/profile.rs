@@ -1,4 +1,4 @@
-//! The server's greeting, which clients get before it is known who they are.
+//! The server's greeting. Clients get it before it is known who they are.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -26,8 +26,8 @@ impl Profile {
         if let Some(known) = known {
             return Ok(known);
         }
-        // A connection that only listened to the greeting would be an error in the server's count,
-        // beyond which it blocks this machine.
+        // The server counts a connection that ends after the greeting as an error, and blocks this
+        // machine after too many of them.
         let credential = Credential::Password(target.password.clone());
         let mut connected = connect(target, &LoginRequest::own(target), &credential, limit).await?;
         connected.wire.set_next(0);

@@ -28,17 +28,17 @@ pub(crate) struct SessionInfo {
     server_id: AtomicU32,
     /// The user, with the verifier of the proof, if one was asked for.
     login: Mutex<Option<(Vec<u8>, Option<Verifier>)>>,
-    /// The way to cancel what the session waits for.
+    /// The handle that cancels what the session waits for.
     interrupt: Mutex<Option<Interrupt>>,
     /// Cancelled when the login is revoked.
     pub(crate) revoked: CancellationToken,
 }
 
-/// The way to cancel what a session waits for.
+/// A handle that cancels what a session waits for.
 pub(crate) enum Interrupt {
     /// A write in a lane, and the session's identity there.
     Lane(Intake, SourceId),
-    /// The session waits until the database has what it has in the spool.
+    /// The session waits until its writes in the spool are in the database.
     Spool(CancellationToken),
 }
 
@@ -133,7 +133,7 @@ impl Register {
     }
 
     fn sessions(&self) -> MutexGuard<'_, HashMap<u32, Arc<SessionInfo>>> {
-        // Each change is one insertion or removal: whole at any moment.
+        // Each change is one insertion or removal, so a panic leaves the map consistent.
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

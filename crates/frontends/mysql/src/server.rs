@@ -73,7 +73,7 @@ impl MysqlFrontend {
     }
 
     /// Serves until `stop` is cancelled. Then sessions end once they are in no transaction, and the
-    /// future ends with the last of them: a caller that cannot wait for ever bounds it.
+    /// future ends with the last of them: a caller that needs a time limit must add one.
     pub async fn run(self, stop: CancellationToken) {
         let tracker = TaskTracker::new();
         tokio::select! {

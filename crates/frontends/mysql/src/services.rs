@@ -1,4 +1,4 @@
-//! The ports of the frontend: what it needs and others give.
+//! The ports of the frontend: the services that it uses.
 
 use std::sync::Arc;
 
@@ -8,21 +8,21 @@ use windrow_mysqlwire::LaneLogin;
 
 use crate::metrics::MysqlMetrics;
 
-/// All lanes of the process.
+/// Opens and ends the lanes of the process.
 pub trait Lanes: Send + Sync + 'static {
     /// Returns the ports of the lane of a login, which is started if there is none.
     ///
     /// # Errors
-    /// There are too many lanes. A database that is away is no error here: the lane's writes get
-    /// it.
+    /// There are too many lanes. An unreachable database is no error here: the lane's writes get
+    /// that error.
     fn open(&self, login: &LaneLogin) -> Result<LanePorts, Fault>;
 
     /// Ends the lanes of a user whose login is not admitted any more.
     fn revoke(&self, user: &[u8]);
 }
 
-/// The spool. It is applied to the database and as the user of the frontend's own target, as keys
-/// are.
+/// The spool. Its rows are written to the database and as the user of the frontend's own target, as
+/// writes with keys are.
 #[derive(Clone, Debug)]
 pub struct MysqlSpool {
     /// The spool.
@@ -42,6 +42,6 @@ pub struct Services {
     pub keys: Option<Keys>,
     /// The collector of traces, if there is one.
     pub tracer: Option<Tracer>,
-    /// Where it counts.
+    /// The counters.
     pub metrics: MysqlMetrics,
 }

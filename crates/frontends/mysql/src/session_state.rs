@@ -11,14 +11,14 @@ use crate::lanes::{LaneSource, WantedLane};
 /// The reason for a transaction that the client has begun.
 const IN_TRANSACTION: &str = "in a transaction";
 
-/// The reason for a session that commits by itself.
+/// The reason for a session that does not use autocommit.
 const NO_AUTOCOMMIT: &str = "autocommit is off";
 
-/// The time after which a session that writes by its lane is heard on its own connection too. The
-/// shortest `wait_timeout` of servers is a second.
+/// The time after which a session whose writes go to its lane sends a ping on its server
+/// connection. The shortest `wait_timeout` of servers is a second.
 const UNHEARD_LIMIT: Duration = Duration::from_millis(500);
 
-/// The place of the message in an error's packet: behind the number and the SQLSTATE.
+/// The place of the message in an error's packet: after the number and the SQLSTATE.
 const MESSAGE_PLACE: usize = 9;
 
 /// MariaDB's flag of a session whose double quotes enclose names.
@@ -27,20 +27,20 @@ const ANSI_QUOTES: StatusFlags = StatusFlags::from_bits_retain(0x8000);
 /// The facts about a session.
 #[derive(Default)]
 pub(crate) struct SessionState {
-    /// The status, as the server said it last.
+    /// The last status that the server reported.
     status: StatusFlags,
     /// The number of times that settings may have changed.
     settings_changes: u64,
     /// The reason for which the session is relayed until it is reset.
     relayed_for: Option<&'static str>,
-    /// The lane of the session's settings. `None`: the settings have to be asked for.
+    /// The lane of the session's settings; `None` if the settings must be asked for.
     pub(crate) source: Option<LaneSource>,
-    /// The session's wish for a lane that no other session wants.
+    /// The session's request for a lane that no other session has asked for.
     pub(crate) wanted: Option<UnsharedLane>,
     /// The number of the collation that columns of text have in the session's results, if the
     /// settings have been asked for.
     pub(crate) results_collation: Option<[u8; 2]>,
-    /// The time when the server last heard of the session on its own connection.
+    /// The time when the session last used its server connection.
     last_heard: Option<Instant>,
     /// The joined write that was answered last, if no other statement has been executed since.
     pub(crate) last_write: Option<LastWrite>,
@@ -52,7 +52,7 @@ pub(crate) struct SessionState {
     pub(crate) insert_id: Option<u64>,
 }
 
-/// The wish of a session for a lane that no other session has wanted so far.
+/// A session's request for a lane that no other session has asked for so far.
 pub(crate) struct UnsharedLane {
     pub(crate) wanted: Arc<WantedLane>,
     pub(crate) login: LaneLogin,
@@ -63,12 +63,12 @@ pub(crate) struct UnsharedLane {
 pub(crate) struct LastWrite {
     /// The affected rows; `None` if the write failed, or returned rows.
     pub(crate) affected: Option<u64>,
-    /// The rows of `SHOW WARNINGS`. Behind a question that is a SELECT, MySQL has none left.
+    /// The rows of `SHOW WARNINGS`. After a question that is a SELECT, MySQL has none.
     pub(crate) warnings: Vec<Warning>,
     /// The error of a write that failed.
     pub(crate) error: Option<ErrorPacket>,
-    /// True once the server has answered a question behind the write: that question's own rows are
-    /// what `ROW_COUNT()` counts from then on.
+    /// True once the server has answered a question after the write. From then on `ROW_COUNT()`
+    /// counts the rows of the question.
     pub(crate) is_behind_question: bool,
 }
 
@@ -114,7 +114,7 @@ impl SessionState {
         }
     }
 
-    /// Notes the status that the server said.
+    /// Notes the status that the server reported.
     pub(crate) fn set_status(&mut self, status: StatusFlags) {
         self.status = status;
     }
@@ -130,7 +130,7 @@ impl SessionState {
         self.is_in_transaction() || !self.status.contains(autocommit)
     }
 
-    /// Returns the status that the report of a joined write says.
+    /// Returns the status in the report of a joined write.
     pub(crate) fn status_of_write(&self) -> StatusFlags {
         let kept = StatusFlags::SERVER_STATUS_AUTOCOMMIT
             | StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES
@@ -157,13 +157,13 @@ impl SessionState {
         }
     }
 
-    /// Notes that the server has heard of the session on its own connection.
+    /// Notes that the session used its server connection.
     pub(crate) fn heard(&mut self) {
         self.last_heard = Some(Instant::now());
     }
 
-    /// Returns true if the server has not heard of the session for a while, although the session
-    /// may be writing.
+    /// Returns true if the session has not used its server connection for a while, although its
+    /// writes may go to the lane.
     pub(crate) fn is_unheard(&self) -> bool {
         self.last_heard
             .is_none_or(|at| at.elapsed() >= UNHEARD_LIMIT)
@@ -174,7 +174,8 @@ impl SessionState {
         self.settings_changes
     }
 
-    /// Returns true if it matters what relayed statements leave behind.
+    /// Returns false if the session is relayed until it is reset, so that the effects of statements
+    /// do not matter.
     pub(crate) fn is_followed(&self) -> bool {
         self.relayed_for.is_none()
     }
@@ -192,7 +193,7 @@ impl SessionState {
         }
     }
 
-    /// Has the session relayed until it is reset.
+    /// Relays all commands of the session until it is reset.
     pub(crate) fn relay_for(&mut self, reason: &'static str) {
         self.relayed_for.get_or_insert(reason);
         self.source = None;

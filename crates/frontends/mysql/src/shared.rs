@@ -66,7 +66,7 @@ impl Shared {
         self.profile.is_mariadb()
     }
 
-    /// Waits for the right to have a server connection.
+    /// Waits for permission to open a server connection.
     pub(crate) async fn server_slot(&self) -> Result<OwnedSemaphorePermit, ErrorPacket> {
         let wait = self.config.server_wait;
         let slot = timeout(wait, Arc::clone(&self.server_slots).acquire_owned()).await;

@@ -1,4 +1,4 @@
-//! The facts about a text that decide what happens to it while its session uses the spool or a key.
+//! The facts about a text that decide how it is executed while its session uses the spool or a key.
 
 /// The verbs of statements that write nothing.
 const READING: [&str; 7] = [
@@ -15,7 +15,7 @@ pub(crate) struct StatementKind {
 }
 
 impl StatementKind {
-    /// A text that was not read: it may be anything.
+    /// A text that was not read and may be of any kind.
     pub(crate) const UNKNOWN: Self = Self {
         is_insert: true,
         only_reads: false,
@@ -37,8 +37,8 @@ impl StatementKind {
     }
 }
 
-/// Returns a text from its first word on. `None` if there is none, or the server executes the
-/// comment.
+/// Returns a text without the comments at its beginning. `None` if nothing follows them, or the
+/// server executes such a comment.
 fn without_comments(text: &str) -> Option<&str> {
     let mut text = text.trim_start();
     loop {

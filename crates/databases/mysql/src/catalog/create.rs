@@ -1,7 +1,7 @@
 //! Creates tables and columns for rows that name them.
 //!
 //! Each change is one statement, which MySQL commits by itself. If two connections make the same
-//! change, the second one finds it done. A column that has held a value never gets another type. A
+//! change, the second one finds it done. Once a column has held a value, its type never changes. A
 //! table that Windrow did not create gets columns only if the operator allows it.
 
 use std::borrow::Cow;
@@ -157,10 +157,11 @@ fn push_definition(sql: &mut String, seen_column: &SeenColumn, in_key: bool) {
     push_ident(sql, &seen_column.name);
     sql.push(' ');
     sql.push_str(&match seen_column.kind {
-        // An index needs a limit of its texts.
+        // An index needs a limit for the length of its texts.
         Some(infer::Kind::Text | infer::Kind::Json) if in_key => "VARCHAR(255)".into(),
         Some(infer::Kind::Bytes) if in_key => "VARBINARY(255)".into(),
-        // A double does not keep all of these, and a decimal is returned with all its zeros.
+        // A double does not keep all of these numbers, and a decimal is returned with all its
+        // zeros.
         Some(infer::Kind::Number) if seen_column.widened && !seen_column.double => "BIGINT".into(),
         kind => type_of(kind, seen_column.double),
     });

@@ -11,8 +11,8 @@ use super::settle::Break;
 use crate::catalog::schema;
 use crate::fault::{Refusal, Scope, Trouble, unknown};
 
-/// Executes units by one statement that commits by itconnection. Returns false if that is not
-/// possible, or if the statement for several of them failed.
+/// Executes units by one statement that commits by itself. Returns false if that is not possible,
+/// or if the statement for several of them failed.
 pub(super) async fn run(
     connection: &mut Connection,
     batch: &mut Batch<'_>,

@@ -1,4 +1,4 @@
-//! A connection that loads, and what every portion takes.
+//! A connection that loads rows, and the steps that all portions need.
 
 use windrow_core::{Fault, FaultClass, LoadFault, Rows};
 
@@ -30,7 +30,7 @@ impl MysqlLoader {
         }
     }
 
-    /// Opens the transaction; the table is as it was described.
+    /// Opens the transaction and checks that the table is as it was described.
     pub(super) async fn open(&mut self) -> Result<(), LoadFault> {
         let (seen, ended) = self.session.looks(&self.load.open).await;
         ended.map_err(of_trouble)?;
@@ -45,7 +45,7 @@ impl MysqlLoader {
         )))
     }
 
-    /// The first warning of the last statement, as a fault.
+    /// Returns the first warning of the last statement, as a fault.
     pub(super) async fn first_warning(
         &mut self,
         sent: u64,
@@ -74,8 +74,8 @@ pub(super) async fn write(
     }
 }
 
-/// Executes a LOAD DATA whose file is these rows, or those of a selection. Gives back how many rows
-/// were written, and how many warnings there are.
+/// Executes a LOAD DATA whose file consists of these rows, or of the selected ones. Returns the
+/// number of rows that were written, and of warnings.
 pub(super) async fn send(
     session: &mut Session,
     load: &Load,
@@ -94,7 +94,7 @@ pub(super) async fn send(
     let (said, fed) = {
         let mut loading = std::pin::pin!(session.load(sql, contents));
         let mut feeding = std::pin::pin!(feed::write(rows, load, selection, file));
-        // Where the statement ends before it has read all, it says why.
+        // If the statement ends before it has read everything, its own error is the reason.
         tokio::select! {
             biased;
             said = &mut loading => (said, Ok(())),

@@ -20,7 +20,7 @@ pub(super) fn of_trouble(trouble: Trouble) -> LoadFault {
     }
 }
 
-/// A mark that cannot be written is no fault of the rows.
+/// Classifies a failure to write a mark, which is no fault of the rows.
 pub(super) fn of_mark(trouble: Trouble) -> LoadFault {
     match of_trouble(trouble) {
         LoadFault::Refused(fault) => LoadFault::Hopeless(fault),

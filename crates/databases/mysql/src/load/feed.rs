@@ -1,4 +1,4 @@
-//! The file that LOAD DATA reads.
+//! Writes the file that LOAD DATA reads.
 
 use std::convert::Infallible;
 
@@ -11,14 +11,14 @@ use super::plan::Load;
 use super::selection::Selection;
 use crate::session::FileStream;
 
-/// Bytes that are sent at once: below the smallest packet that a server can be set to accept (16
-/// MiB are usual).
+/// The bytes that are sent at once: fewer than the smallest packet that a server can be configured
+/// to accept (16 MiB are usual).
 const CHUNK: usize = 64 << 10;
 
-/// Chunks that wait to be sent.
+/// The number of chunks that wait to be sent.
 const WAITING: usize = 4;
 
-/// A file that is being made: who writes it, and who reads it.
+/// Makes a file: the end that is written, and the stream that is read.
 pub(super) fn file() -> (mpsc::Sender<Bytes>, FileStream) {
     let (sender, receiver) = mpsc::channel(WAITING);
     let next = |mut receiver: mpsc::Receiver<Bytes>| async move {
@@ -30,11 +30,11 @@ pub(super) fn file() -> (mpsc::Sender<Bytes>, FileStream) {
     (sender, chunks.boxed())
 }
 
-/// Writes the rows, or those of a selection. Where nobody reads any more it ends early.
+/// Writes the rows, or the selected ones. Ends early if nobody reads any more.
 ///
 /// # Errors
-/// A value cannot be written, and there is no selection; what was sent before it is a part of the
-/// rows.
+/// A value cannot be written, and there is no selection. The bytes that were sent before it are a
+/// part of the rows.
 pub(super) async fn write(
     rows: &Rows,
     load: &Load,
@@ -70,7 +70,7 @@ pub(super) async fn write(
     Ok(())
 }
 
-/// False: nobody reads any more.
+/// Sends a chunk. Returns false if nobody reads any more.
 async fn send(file: &mpsc::Sender<Bytes>, chunk: Vec<u8>) -> bool {
     let mut rest = Bytes::from(chunk);
     while !rest.is_empty() {

@@ -1,8 +1,9 @@
-//! Values as LOAD DATA reads them: text with tabs between fields, in the session's own character
-//! set.
+//! Writes values as LOAD DATA reads them: text with tabs between fields, in the session's own
+//! character set.
 //!
-//! Each becomes what the lane's own encoding makes of it. Most texts go as they are, for the lane
-//! sends them as they are too; whatever else goes the lane's way first.
+//! Each value is stored as if a lane had written it. Most texts are written as they are, because
+//! the lane sends them so too. All other values are encoded as the lane would encode them, and the
+//! result is written as text.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -16,7 +17,7 @@ use crate::values::{encode, literal};
 /// Appends a value.
 ///
 /// # Errors
-/// The value cannot be read, or LOAD DATA would read another value than the lane writes.
+/// The value cannot be read, or LOAD DATA would store another value than the lane writes.
 pub(super) fn push(
     out: &mut Vec<u8>,
     table: &TableName,
@@ -25,13 +26,13 @@ pub(super) fn push(
 ) -> Result<(), Fault> {
     let kind = column.kind;
     match field {
-        // LOAD DATA would put something else in the place of NULL.
+        // LOAD DATA would store another value in place of NULL.
         Field::Null if column.not_null && !column.auto => return Err(null(table, column)),
         Field::Null => out.extend_from_slice(b"\\N"),
         Field::Plain(text) | Field::Text(text) if kind == Kind::Bool && truth(text).is_some() => {
             return convert(out, table, column, field);
         }
-        // MySQL would read over what stands behind a number in a DECIMAL.
+        // MySQL would ignore what follows a number in a DECIMAL.
         Field::Plain(text) | Field::Text(text) | Field::Number(text)
             if matches!(kind, Kind::Decimal(..)) && !is_number(text.trim_ascii()) =>
         {
@@ -51,7 +52,7 @@ pub(super) fn push(
     Ok(())
 }
 
-/// Appends a value as a literal of SQL.
+/// Appends a value as an SQL literal.
 ///
 /// # Errors
 /// The value cannot be read.
@@ -61,15 +62,16 @@ pub(super) fn push_literal(
     column: &Column,
     field: Field<'_>,
 ) -> Result<(), Fault> {
-    // Of several rows with NULL the server makes something else in its lenient modes.
+    // In its lenient modes, the server stores another value for a NULL in a statement of several
+    // rows.
     if matches!(field, Field::Null) && column.not_null && !column.auto {
         return Err(null(table, column));
     }
     let cell = encode::stored(table, column, &field.value())?;
-    // Bits are given as bytes too.
+    // Bits are encoded as bytes too.
     let is_binary = column.kind.is_binary() || column.kind == Kind::Bit;
     match &cell {
-        // As a literal they would be letters of some character set.
+        // In a literal they would be text of some character set.
         Cell::Bytes(bytes) if !is_binary && std::str::from_utf8(bytes).is_err() => {
             return Err(unspeakable(table, column));
         }
@@ -78,7 +80,7 @@ pub(super) fn push_literal(
     Ok(())
 }
 
-/// The same by way of what the lane sends.
+/// Converts a value to the cell that the lane would send.
 fn convert(
     out: &mut Vec<u8>,
     table: &TableName,
@@ -91,7 +93,7 @@ fn convert(
         Cell::Bytes(bytes) if kind.is_binary() => push_base64(out, &bytes),
         Cell::Int(n) if means_the_same(kind, n) => out.extend_from_slice(n.to_string().as_bytes()),
         Cell::UInt(n) if !is_time(kind) => out.extend_from_slice(n.to_string().as_bytes()),
-        // As text it would be the bits of its letters.
+        // As text they would be the bits of the text's bytes.
         Cell::Bytes(bytes) if kind != Kind::Bit && std::str::from_utf8(&bytes).is_ok() => {
             escape(out, &bytes);
         }
@@ -100,7 +102,7 @@ fn convert(
     Ok(())
 }
 
-/// Returns true if a column stores a whole number and its digits as a text alike.
+/// Returns true if a column stores an integer and its digits as text alike.
 fn means_the_same(kind: Kind, n: i64) -> bool {
     match kind {
         Kind::Bit => n >= 0,
@@ -110,12 +112,12 @@ fn means_the_same(kind: Kind, n: i64) -> bool {
     }
 }
 
-/// Columns that keep the spelling of what they are given.
+/// Returns true for columns that keep a text as it is spelled.
 fn is_words(kind: Kind) -> bool {
     matches!(kind, Kind::Char | Kind::Text | Kind::Enum | Kind::Other)
 }
 
-/// True for what each server reads as a number from its first byte to its last.
+/// Returns true for a text that every server reads as a number from the first byte to the last.
 fn is_number(text: &str) -> bool {
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
@@ -136,7 +138,7 @@ fn is_time(kind: Kind) -> bool {
     )
 }
 
-/// A date that is no number and has no zone.
+/// Returns true for a date that is not a number and has no time zone.
 fn goes_as_it_is(text: &str) -> bool {
     let bytes = text.as_bytes();
     let dashes = bytes.get(4) == Some(&b'-') && bytes.get(7) == Some(&b'-');
@@ -150,12 +152,12 @@ fn push_base64(out: &mut Vec<u8>, bytes: &[u8]) {
     let length = base64::encoded_len(bytes.len(), true).unwrap_or(0);
     out.resize(before + length, 0);
     if let Some(room) = out.get_mut(before..) {
-        // The room is what it takes.
+        // The buffer has exactly the length that the text needs.
         STANDARD.encode_slice(bytes, room).ok();
     }
 }
 
-/// Appends text. What separates fields and rows is escaped.
+/// Appends text, and escapes the characters that separate fields and rows.
 fn escape(out: &mut Vec<u8>, text: &[u8]) {
     let mut rest = text;
     while let Some(at) = memchr::memchr3(b'\\', b'\t', b'\n', rest) {

@@ -1,4 +1,4 @@
-//! A portion without the rows that are not taken.
+//! Writes a portion without the rows that the server does not accept.
 
 use windrow_core::{Fault, Filtered, LoadFault, Loaded, Rows};
 
@@ -10,12 +10,12 @@ use super::verdict::{Verdict, judge};
 use super::warnings;
 use super::warnings::MAX_WARNINGS_READ;
 
-/// Attempts to send a portion, each without the rows whose values were changed in the attempt
-/// before. Other refused rows are sent again: such a row may have been the reason.
+/// The number of attempts to send a portion, each without the rows whose values were changed in the
+/// attempt before. Other refused rows are sent again, because such a row may have been the reason.
 const MAX_TRIES: usize = 3;
 
 impl MysqlLoader {
-    /// Writes the rows that can be written; commits nothing.
+    /// Writes the rows that can be written. Does not commit.
     pub(super) async fn write_filtered(&mut self, rows: &Rows) -> Result<Filtered, LoadFault> {
         if self.load.way == Way::Insert {
             let why = "only LOAD DATA leaves out the rows that are not taken";
@@ -33,7 +33,8 @@ impl MysqlLoader {
         Ok(Filtered { loaded, left })
     }
 
-    /// Leaves out the rows whose values their columns cannot hold, as far as that can be tried out.
+    /// Leaves out the rows whose values their columns cannot hold, as far as the temporary table
+    /// shows it.
     async fn probe(&mut self, rows: &Rows, selection: &mut Selection) -> Result<(), LoadFault> {
         let ready = self.probe.ready(&mut self.session, &self.load).await;
         let Some(fill) = ready.map_err(of_trouble)? else {
@@ -42,7 +43,7 @@ impl MysqlLoader {
         let filled = send(&mut self.session, &self.load, fill, rows, Some(selection)).await;
         let found = match filled {
             Ok((_, warnings)) => self.verdict(warnings, selection, false).await.map(Some),
-            // Whatever is wrong with the table, the rows may be right.
+            // Whatever is wrong with the temporary table, the rows may be right.
             Err(LoadFault::Refused(_) | LoadFault::Hopeless(_)) => Ok(None),
             Err(fault) => Err(fault),
         };
@@ -56,7 +57,7 @@ impl MysqlLoader {
         Ok(())
     }
 
-    /// Writes the rows of the selection, until none of them is bent.
+    /// Writes the selected rows, again until the server changes none of their values.
     async fn write_selected(
         &mut self,
         rows: &Rows,

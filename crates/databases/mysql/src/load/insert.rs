@@ -1,7 +1,7 @@
-//! Rows as the text of INSERT statements, for servers that do not allow LOAD DATA LOCAL.
+//! Writes rows as the text of INSERT statements, for servers that do not allow LOAD DATA LOCAL.
 //!
-//! The server refuses a row that it does not like, and with it the portion. A portion with a
-//! warning is refused too: each row is judged by itself then.
+//! If the server refuses one row, the whole portion fails. A portion with a warning is refused too:
+//! then each row is written by itself.
 
 use windrow_core::{Fault, LoadFault, Rows};
 
@@ -9,7 +9,8 @@ use super::fault::of_trouble;
 use super::plan::Load;
 use crate::session::Session;
 
-/// Bytes of a statement, where the server's longest packet allows them. A single row may be longer.
+/// The bytes of a statement, if the server's longest packet allows them. A single row may be
+/// longer.
 const STATEMENT_BYTES: usize = 512 << 10;
 
 /// Writes all rows. Returns the number of rows that were written, and of warnings.

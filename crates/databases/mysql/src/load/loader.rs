@@ -1,4 +1,4 @@
-//! A portion: one transaction.
+//! Loads a portion in one transaction.
 
 use async_trait::async_trait;
 use windrow_core::{Claim, Contents, Filtered, LoadFault, Loaded, Loader, Rows};
@@ -12,8 +12,8 @@ use crate::values::cell::get;
 /// The most warnings of one statement that a server reports.
 const MAX_WARNINGS: u64 = 65_535;
 
-/// Marks that are written by one statement: far below the smallest packet that a server can be set
-/// to accept.
+/// The marks that one statement writes: far less than the smallest packet that a server can be
+/// configured to accept.
 const MAX_MARKS: usize = 1000;
 
 impl MysqlLoader {
@@ -26,7 +26,7 @@ impl MysqlLoader {
         Err(LoadFault::Again(unavailable(why)))
     }
 
-    /// Commits the rows that were written, or undoes the transaction.
+    /// Commits the rows that were written, or rolls back.
     async fn finish<T>(&mut self, written: Result<T, LoadFault>) -> Result<T, LoadFault> {
         if written.is_ok() {
             self.commit().await?;
@@ -42,7 +42,8 @@ impl MysqlLoader {
             Ok(_) => Ok(()),
             Err(Trouble::Lost(why)) => Err(LoadFault::Unknown(unknown(&why))),
             Err(Trouble::Refused(refusal)) => Err(match refusal.scope {
-                // Another node of a cluster was faster, or a lock: certainly rolled back.
+                // Another node of a cluster committed first, or a lock timed out: certainly rolled
+                // back.
                 Scope::Transaction | Scope::Lock => LoadFault::Again(refusal.fault),
                 Scope::Statement | Scope::Connection => {
                     LoadFault::Unknown(unknown(&refusal.fault.message))
@@ -51,7 +52,7 @@ impl MysqlLoader {
         }
     }
 
-    /// Writes a portion and its marks; commits nothing.
+    /// Writes a portion and its marks. Does not commit.
     async fn portion(
         &mut self,
         contents: Contents<'_>,
@@ -71,7 +72,7 @@ impl MysqlLoader {
         Ok(filtered)
     }
 
-    /// Writes all rows; commits nothing.
+    /// Writes all rows. Does not commit.
     async fn write_whole(&mut self, rows: &Rows) -> Result<Filtered, LoadFault> {
         self.open().await?;
         if rows.is_empty() {
@@ -106,7 +107,7 @@ impl MysqlLoader {
         Err(LoadFault::Refused(self.first_warning(sent, written).await?))
     }
 
-    /// Returns the number of warnings, if each is about a key that exists already.
+    /// Returns the number of warnings, if each of them reports a key that exists already.
     async fn duplicates(&mut self) -> Result<Option<u64>, LoadFault> {
         let rows = self
             .session

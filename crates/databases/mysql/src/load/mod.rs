@@ -1,34 +1,34 @@
-//! Bulk loads: LOAD DATA LOCAL (or INSERT, if the server does not allow it), whose "file" is made
-//! of the rows at hand.
+//! Bulk loads: LOAD DATA LOCAL (or INSERT, if the server does not allow it), with a "file" that is
+//! made of the rows.
 //!
-//! The server asks for the file in the course of the statement. What it is given is always these
-//! rows, whatever name it asks for: no file is ever read.
+//! The server asks for the file while it executes the statement. It always gets these rows,
+//! whatever name it asks for: no file is ever read.
 //!
-//! With LOCAL the server cannot stop the sender, so it behaves as if IGNORE had been said: a row
-//! that it does not like is left out or bent, with a warning. So a portion is committed only where
-//! every row was written and there was no warning at all.
+//! With LOCAL the server cannot stop the sender, so it behaves as if the statement had IGNORE: it
+//! skips a row that it does not accept, or stores changed values, with a warning. So a portion is
+//! committed only if every row was written and there was no warning at all.
 //!
-//! Where a portion is filtered, warnings tell which rows are left out: it is committed where every
-//! row without a warning was written, and none with one. So that none is bent, values are tried out
-//! in a temporary table before. What was not written goes through a lane, which tells each row its
-//! own error.
+//! When rows are filtered, the warnings tell which rows are left out: the portion is committed once
+//! every row without a warning was written, and none with one. So that no changed value is stored,
+//! the values are written to a temporary table first. The rows that are left out are written by a
+//! lane, and each gets its own error.
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | this file | the form: which tables, how many connections |
-//! | `plan` | whether a table can be loaded, and the statement |
-//! | `field` | values as the statement reads them |
-//! | `feed` | the file |
-//! | `loader` | a portion, of which all rows are written, or none: one transaction |
-//! | `insert` | rows as the text of an INSERT, where the server does not allow LOAD DATA LOCAL |
-//! | `connection` | a connection that loads, and what every portion takes |
-//! | `filter` | a portion without the rows that are not taken |
-//! | `selection` | which rows those are |
-//! | `warnings` | the server's warnings, and the rows that they are of |
-//! | `numbering` | how it counts those rows |
-//! | `verdict` | what the warnings mean for the rows |
+//! | this file | the port: which tables can be loaded, how many connections |
+//! | `plan` | checks that a table can be loaded, and writes the statement |
+//! | `field` | writes values as the statement reads them |
+//! | `feed` | writes the file |
+//! | `loader` | loads a portion in one transaction: all rows or none |
+//! | `insert` | writes rows as the text of INSERTs, for servers without LOAD DATA LOCAL |
+//! | `connection` | a connection that loads rows, and the steps that all portions need |
+//! | `filter` | writes a portion without the rows that the server does not accept |
+//! | `selection` | which rows of a portion are sent |
+//! | `warnings` | reads the server's warnings, and the rows that they concern |
+//! | `numbering` | the numbers that rows have in warnings |
+//! | `verdict` | classifies the warnings |
 //! | `probe` | the temporary table |
-//! | `fault` | what a failure means for a portion |
+//! | `fault` | classifies failures |
 
 mod connection;
 mod fault;
@@ -68,7 +68,7 @@ use super::values::column::{Column, Kind};
 pub(super) struct MysqlBulk {
     opts: Opts,
     options: Options,
-    /// True if the server does not allow LOAD DATA LOCAL, as far as that is known.
+    /// True if the server is known not to allow LOAD DATA LOCAL.
     inserts: AtomicBool,
 }
 
@@ -81,7 +81,7 @@ impl MysqlBulk {
         }
     }
 
-    /// A connection that waits for locks as long as the server lets it.
+    /// Opens a connection that waits for locks as long as the server allows.
     async fn connect(&self) -> Result<Session, Fault> {
         Session::connect(&self.opts, None, &self.options).await
     }
@@ -145,7 +145,7 @@ impl Bulk for MysqlBulk {
     }
 }
 
-/// `grows`: its type follows from its values.
+/// Describes a column for a load. `grows` is true if its type follows from its values.
 fn load_column(column: Column, grows: bool) -> LoadColumn {
     LoadColumn {
         generated: column.generated,

@@ -1,8 +1,8 @@
-//! Which number the server gives a row of a file in its warnings.
+//! Finds out which number the server gives a row of a file in its warnings.
 //!
-//! Rows that a CHECK refuses are not counted by MariaDB 10.11 (`sql_load.cc` leaves them out where
-//! it counts rows, and LOAD DATA's own message is that much short). As nobody promises that, it is
-//! tried out.
+//! MariaDB 10.11 does not count rows that a CHECK refuses (`sql_load.cc` skips them where it counts
+//! rows, and LOAD DATA's own message is too low by as many). As this is not documented, it is
+//! tested on a temporary table.
 
 use bytes::Bytes;
 use windrow_core::TableName;
@@ -14,7 +14,7 @@ use super::warnings::Warning;
 use crate::fault::Trouble;
 use crate::session::Session;
 
-/// Which number a row has.
+/// The number that a row has in a warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Numbering {
     /// The row's place in the file.
@@ -22,17 +22,17 @@ pub(super) enum Numbering {
     /// The row's place among the rows that no CHECK refuses. A refused row has the number of the
     /// next one.
     NotChecked,
-    /// Not known: nothing can be said of a row behind one that a CHECK refuses.
+    /// Unknown: nothing can be concluded about rows that follow one that a CHECK refuses.
     Unknown,
 }
 
-/// A CHECK refuses a row (MariaDB).
+/// The error of a row that a CHECK refuses (MariaDB).
 pub(super) const CHECK: u32 = 4025;
 
-/// Finds out by a temporary table of this name; outside of transactions.
+/// Tests the numbering with a temporary table of this name, outside of transactions.
 ///
 /// # Errors
-/// There cannot be such a table; the connection is lost.
+/// The table cannot be created, or the connection is lost.
 pub(super) async fn find(session: &mut Session, table: &TableName) -> Result<Numbering, Trouble> {
     if !session.server.numbers_rows {
         return Ok(Numbering::Unknown);
@@ -45,7 +45,7 @@ pub(super) async fn find(session: &mut Session, table: &TableName) -> Result<Num
         ))
         .await?;
     let (file, contents) = feed::file();
-    // A row that the CHECK refuses, and one that is bent. There is room for them.
+    // A row that the CHECK refuses, and one whose value is changed. The channel has room for both.
     file.try_send(Bytes::from_static(b"0\n1x\n")).ok();
     drop(file);
     let load =

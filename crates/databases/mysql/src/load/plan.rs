@@ -18,12 +18,12 @@ use crate::session::Session;
 use crate::values::cell::get;
 use crate::values::column::{Column, Kind};
 
-/// The statement by which rows are sent.
+/// The statement that carries rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// LOAD DATA LOCAL, whose rows are a file.
+    /// LOAD DATA LOCAL, with the rows as a file.
     File,
-    /// INSERT, whose rows are a part of its text: for servers that do not allow LOAD DATA LOCAL.
+    /// INSERT, with the rows in its text: for servers that do not allow LOAD DATA LOCAL.
     Insert,
 }
 
@@ -31,17 +31,17 @@ pub(super) enum Way {
 #[derive(Debug)]
 pub(super) struct Load {
     pub(super) table: TableName,
-    /// Opens the transaction and looks whether the table is as it was described; from there on it
-    /// stays so.
+    /// The text that opens the transaction and checks that the table is as it was described. From
+    /// then on the table stays so.
     pub(super) open: String,
     pub(super) print: Print,
     pub(super) sql: String,
-    /// The way in which rows are sent.
+    /// The statement that carries rows.
     pub(super) way: Way,
-    /// Rows whose key is there are left out.
+    /// True if rows are left out whose key exists.
     pub(super) ignores: bool,
     pub(super) columns: Box<[Column]>,
-    /// The kinds of the columns of which Windrow itself judges what they keep.
+    /// The kinds of those columns for which Windrow itself decides which values they keep.
     judged: Box<[Option<infer::Kind>]>,
 }
 
@@ -66,7 +66,7 @@ impl Load {
     /// Appends the next row as one of an INSERT.
     ///
     /// # Errors
-    /// A value cannot be written, or the server would write another one.
+    /// A value cannot be written, or the server would store another one.
     pub(super) fn push_values(
         &self,
         fields: &mut Fields<'_>,
@@ -91,7 +91,8 @@ fn too_few() -> Fault {
     Fault::internal("a portion has fewer fields than its load has columns")
 }
 
-/// Refuses a value that a column does not keep. `judged`: the kind of a column that Windrow judges.
+/// Refuses a value that a column would not keep. `judged` is the kind of a column for which Windrow
+/// decides that.
 fn check(judged: Option<infer::Kind>, column: &Column, field: &Field<'_>) -> Result<(), Fault> {
     match judged.is_some_and(|kind| !keeps(kind, column, field)) {
         true => Err(unsupported("a column does not keep a value as it is")),
@@ -102,8 +103,8 @@ fn check(judged: Option<infer::Kind>, column: &Column, field: &Field<'_>) -> Res
 /// Reads the table and makes the statement.
 ///
 /// # Errors
-/// [`FaultClass::Unsupported`] where rows must go through a lane; no such table or column; the
-/// connection is lost.
+/// [`FaultClass::Unsupported`] if rows must be written by a lane; the table or a column does not
+/// exist; the connection is lost.
 pub(super) async fn make(
     session: &mut Session,
     plan: &LoadPlan,
@@ -121,13 +122,14 @@ pub(super) async fn make(
     of_facts(plan, &facts, &more, creates, way)
 }
 
-/// Has the server keep all warnings, and tells how it is sent rows.
+/// Makes the server keep all warnings. Returns the statement that carries rows.
 async fn prepare(session: &mut Session) -> Result<Way, Trouble> {
     let allowed = session.rows("SELECT @@local_infile").await?;
     let is_allowed = allowed.first().and_then(|row| get::<u8>(row, 0)) == Some(1);
     let mut settings = vec!["SET SESSION max_error_count = 65535"];
     if !session.server.mariadb {
-        // What MySQL refuses by itself is only a note to its LOAD DATA: 12abc is 12 in a DECIMAL.
+        // MySQL only notes some values that it otherwise refuses: LOAD DATA stores 12abc as 12 in a
+        // DECIMAL.
         settings.push(match is_allowed {
             true => "SET SESSION sql_notes = 1",
             false => "SET SESSION sql_notes = 0",
@@ -135,7 +137,8 @@ async fn prepare(session: &mut Session) -> Result<Way, Trouble> {
     }
     for setting in settings {
         match session.say(setting).await {
-            // Without the right to set it there are fewer: then more goes row by row.
+            // A user without the right to set it gets fewer warnings, so more rows are written one
+            // by one.
             Err(Trouble::Refused(_)) if session.is_usable() => {}
             said => drop(said?),
         }
@@ -143,7 +146,7 @@ async fn prepare(session: &mut Session) -> Result<Way, Trouble> {
     Ok(if is_allowed { Way::File } else { Way::Insert })
 }
 
-/// The columns of a query for facts that the description of a table does not hold.
+/// The columns of a query for facts that a table's description does not hold.
 const MORE: &str = "COLUMN_NAME, DATA_TYPE IN ('geometry', 'point', 'linestring', 'polygon', 'multipoint', \
     'multilinestring', 'multipolygon', 'geometrycollection', 'geomcollection', 'vector'), \
     IS_NULLABLE = 'NO' AND COLUMN_DEFAULT IS NULL";
@@ -223,12 +226,12 @@ fn places(plan: &LoadPlan, facts: &Facts) -> Result<Vec<usize>, Fault> {
     Ok(places)
 }
 
-/// A row that is left out for a key says only that some key was there; so there must be no other
-/// key than the one meant.
+/// Checks the table's unique keys. The warning of a row that is left out says only that some key
+/// existed, so the table must have no unique key but the one that the conflict rule names.
 fn check_conflict(plan: &LoadPlan, facts: &Facts, given: &[usize], way: Way) -> Result<(), Fault> {
     match plan.on_conflict {
         OnConflict::Error => return Ok(()),
-        // Of an INSERT that leaves rows out nobody knows which ones.
+        // An INSERT that leaves rows out does not tell which ones.
         _ if way == Way::Insert => {
             return Err(unsupported(
                 "the server does not allow LOAD DATA LOCAL (local_infile is off)",
@@ -249,15 +252,15 @@ fn check_conflict(plan: &LoadPlan, facts: &Facts, given: &[usize], way: Way) -> 
     }
 }
 
-/// The statement for a table that has these columns, or those of them that are `there`: what the
-/// file has for the others is read over.
+/// Returns the statement for a table that has these columns, or those of them that `there` marks.
+/// It ignores the file's values for the others.
 pub(super) fn statement(
     table: &TableName,
     columns: &[Column],
     there: impl Fn(&Column) -> bool,
 ) -> String {
-    // The name is nothing but a name. Separators are in hexadecimal, so that no `sql_mode` can read
-    // them in two ways.
+    // The server uses the file's name for nothing else. Separators are written in hexadecimal, so
+    // that `sql_mode` does not change their meaning.
     let mut sql = "LOAD DATA LOCAL INFILE 'windrow' INTO TABLE ".to_owned();
     push_table(&mut sql, table);
     sql.push_str(
@@ -285,7 +288,7 @@ pub(super) fn statement(
     sql
 }
 
-/// The beginning of an INSERT, up to its rows.
+/// Returns the beginning of an INSERT, up to its rows.
 fn insert(table: &TableName, columns: &[Column]) -> String {
     let mut sql = "INSERT INTO ".to_owned();
     push_table(&mut sql, table);
@@ -306,8 +309,8 @@ fn by_variable(kind: Kind) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// Returns false if a column that Windrow made does not keep a field as it is. A double keeps only
-/// the digits that it gives back.
+/// Returns false if a column that Windrow created would not keep a field exactly. A double keeps
+/// only the digits that it returns.
 fn keeps(kind: infer::Kind, column: &Column, field: &Field<'_>) -> bool {
     let rounds = match *field {
         Field::Plain(digits) | Field::Number(digits) if column.kind == Kind::Double => {

@@ -1,9 +1,8 @@
-//! A table in which values are tried out before they are written: temporary, without keys and
-//! checks.
+//! Tests values in a temporary table without keys and checks before they are written.
 //!
-//! LOAD DATA LOCAL bends a value that a column cannot hold, and to take a row back that was written
-//! so costs more than to write all rows twice. Into a table without keys, which no transaction
-//! holds, the same values are written in a quarter of the time.
+//! LOAD DATA LOCAL changes a value that its column cannot hold. Undoing a row that was written with
+//! such a value costs more than writing all rows twice. Writing the same values to a temporary
+//! table without keys takes a quarter of the time.
 
 use windrow_core::{Name, TableName};
 use windrow_database::quote::backtick::{push_ident, push_table};
@@ -19,7 +18,8 @@ use crate::values::column::Column;
 /// The name of the table.
 const TABLE: &str = "windrow_probe";
 
-/// The table, and what else is found out by such tables. They end with their connection.
+/// The temporary table, and the numbering that such a table shows. They last as long as their
+/// connection.
 #[derive(Debug)]
 pub(super) struct Probe {
     state: State,
@@ -37,7 +37,7 @@ enum State {
 }
 
 impl Probe {
-    /// Not needed yet.
+    /// Makes a probe whose table is not created yet.
     pub(super) fn new() -> Self {
         Self {
             state: State::Untried,
@@ -50,8 +50,8 @@ impl Probe {
         self.numbering
     }
 
-    /// Makes the table where that was not tried yet; outside of transactions. Gives back the
-    /// statement that fills it.
+    /// Creates the table if that was not tried yet, outside of transactions. Returns the statement
+    /// that fills it.
     ///
     /// # Errors
     /// The connection is lost.
@@ -106,7 +106,7 @@ impl Probe {
         Ok(())
     }
 
-    /// Takes all rows out. A table that was of no use is not tried again.
+    /// Removes all rows. A table that showed nothing is not used again.
     ///
     /// # Errors
     /// The connection is lost.
@@ -130,13 +130,14 @@ impl Probe {
     }
 }
 
-/// Numbers that the server gives are asked for by NULL, which a copy of the column would not take.
+/// Returns true if the table has a copy of the column. NULL asks for a generated number, which a
+/// copy of the column would not accept.
 fn is_probed(column: &Column) -> bool {
     !column.auto
 }
 
-/// Returns true if the server's replicas repeat statements on temporary tables: they would have all
-/// the work too, and could not be restarted meanwhile.
+/// Returns true if the server's replicas repeat statements on temporary tables: they would do all
+/// of this work too, and could not be restarted during it.
 async fn is_logged(session: &mut Session) -> Result<bool, Trouble> {
     let sql = "SELECT @@log_bin = 1 AND @@binlog_format <> 'ROW'";
     let rows = session.rows(sql).await?;

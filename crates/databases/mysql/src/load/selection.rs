@@ -3,14 +3,14 @@
 /// Which rows of a portion are sent, and which are left out.
 #[derive(Debug)]
 pub(super) struct Selection {
-    /// Of each row whether it is left out.
+    /// True for each row that is left out, by its place.
     left: Vec<bool>,
-    /// The places of the rows that the last file had, in its order.
+    /// The places of the rows of the last file, in its order.
     sent: Vec<usize>,
 }
 
 impl Selection {
-    /// All rows are to be sent.
+    /// Makes a selection of all rows.
     pub(super) fn new(rows: usize) -> Self {
         Self {
             left: vec![false; rows],
@@ -18,17 +18,17 @@ impl Selection {
         }
     }
 
-    /// Another file begins.
+    /// Begins another file.
     pub(super) fn begin(&mut self) {
         self.sent.clear();
     }
 
-    /// The row at this place is sent.
+    /// Notes that the row at this place is sent.
     pub(super) fn send(&mut self, place: usize) {
         self.sent.push(place);
     }
 
-    /// The row at this place is left out from now on.
+    /// Leaves out the row at this place from now on.
     pub(super) fn leave(&mut self, place: usize) {
         if let Some(left) = self.left.get_mut(place) {
             *left = true;
@@ -45,12 +45,12 @@ impl Selection {
         self.sent.len()
     }
 
-    /// The place of a row of the last file, by its number from 1.
+    /// Returns the place of a row of the last file by its number, which starts at 1.
     pub(super) fn place(&self, number: usize) -> Option<usize> {
         self.sent.get(number.checked_sub(1)?).copied()
     }
 
-    /// The places of all rows that are left out, in their order.
+    /// Returns the places of all rows that are left out, in order.
     pub(super) fn left(&self) -> Vec<usize> {
         let left = self.left.iter().enumerate();
         left.filter(|(_, left)| **left)

@@ -7,21 +7,22 @@ use super::selection::Selection;
 use super::warnings::Warning;
 use crate::fault::DUPLICATE;
 
-/// Warnings of a row that was not written: its key is there, it has no parent, a check fails, or no
-/// partition is for it.
+/// Warnings of a row that was not written: its key exists, its parent does not, a check fails, or
+/// no partition takes it.
 const SKIPS: [u32; 9] = [1062, 1169, 1216, 1369, 1452, 1526, 1586, 3819, 4025];
 
 /// The rows of a file that warnings concern.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Verdict {
-    /// Rows that were not written because their key was there, which is as it should be.
+    /// The number of rows that were not written because their key exists, as the conflict rule
+    /// says.
     pub(super) ignored: u64,
-    /// The places of rows that were not written, for nothing but a constraint. Another row may
-    /// have been in their way.
+    /// The places of rows that only a constraint kept from being written. Another row may have been
+    /// the reason.
     pub(super) skipped: Vec<usize>,
     /// The places of rows with values that their columns cannot hold.
     pub(super) spoiled: Vec<usize>,
-    /// The number of these rows that were written with other values.
+    /// The number of these rows that were written with changed values.
     pub(super) bent: usize,
 }
 
@@ -30,14 +31,14 @@ pub(super) struct Verdict {
 struct Faults {
     /// True if the row was not written.
     skipped: bool,
-    /// A value does not fit.
+    /// True if a value does not fit its column.
     spoiled: bool,
-    /// Something besides its key is wrong.
+    /// True if the row has a fault other than its key.
     besides: bool,
 }
 
-/// Says what warnings mean; `None`: a warning is of a row that is not known. `ignores`: a key that
-/// is there is no fault.
+/// Classifies warnings. `None` if one of them concerns an unknown row. `ignores` is true if an
+/// existing key is no fault.
 pub(super) fn judge(
     warnings: &[Warning],
     selection: &Selection,
@@ -53,7 +54,7 @@ pub(super) fn judge(
             if !(ignores && duplicate) {
                 return None;
             }
-            // There is one such warning for a row.
+            // Each such row has one such warning.
             verdict.ignored += 1;
             continue;
         };

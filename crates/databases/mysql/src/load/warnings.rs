@@ -1,4 +1,4 @@
-//! The server's warnings, and the rows of a file that they are of.
+//! Reads the server's warnings, and the rows of a file that they concern.
 
 use mysql_async::Row;
 
@@ -6,24 +6,23 @@ use crate::fault::Trouble;
 use crate::session::Session;
 use crate::values::cell::get;
 
-/// The most warnings that are read. To read them costs time that grows with their square, and where
-/// so many rows are bad the lane is the better way.
+/// The most warnings that are read. The time to read them grows with the square of their number,
+/// and a lane is faster when so many rows are bad.
 pub(super) const MAX_WARNINGS_READ: u64 = 8192;
 
-/// Warnings of MySQL that a time is written in a way that it will not read any more one day. The
-/// value is stored as it is meant.
+/// MySQL's warnings that a form of time is deprecated. The value is stored as meant.
 const DEPRECATED: [u32; 2] = [4095, 4096];
 
 /// A warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Warning {
-    /// The row's number in the file, from 1; `None`: the server does not say.
+    /// The row's number in the file, from 1; `None` if the server does not tell.
     pub(super) row: Option<usize>,
-    /// The number of the error that it would be.
+    /// The number of the corresponding error.
     pub(super) number: u32,
 }
 
-/// Reads so many warnings of the last statement; `None`: that cannot be done.
+/// Reads so many warnings of the last statement. `None` if they cannot be read.
 ///
 /// # Errors
 /// The connection is lost.
@@ -61,7 +60,7 @@ pub(super) async fn read(
     Ok(warnings)
 }
 
-/// The block that makes one text of all warnings: `3:1062,7:1265,`.
+/// Returns the block that makes one text of all warnings, such as `3:1062,7:1265,`.
 fn numbered(count: u64) -> String {
     format!(
         "BEGIN NOT ATOMIC DECLARE i, r, e INT DEFAULT 0; DECLARE s LONGTEXT CHARACTER SET ascii DEFAULT ''; \
@@ -70,7 +69,7 @@ fn numbered(count: u64) -> String {
     )
 }
 
-/// The warnings of such a text.
+/// Parses such a text.
 pub(super) fn listed(list: &str) -> Option<Vec<Warning>> {
     let warning = |entry: &str| {
         let (row, number) = entry.split_once(':')?;
@@ -82,8 +81,8 @@ pub(super) fn listed(list: &str) -> Option<Vec<Warning>> {
     list.split_terminator(',').map(warning).collect()
 }
 
-/// A row of SHOW WARNINGS. Only the end of its text may tell the row: whatever stands before may be
-/// a value.
+/// Parses a row of SHOW WARNINGS. Only the end of its text names the row, because the text before
+/// it may contain a value.
 fn shown(row: &Row) -> Option<Warning> {
     let text = get::<String>(row, 2)?;
     let digits = text.rsplit_once(" at row ").map(|(_, digits)| digits);

@@ -1,4 +1,4 @@
-//! Connections for movers.
+//! Opens connections for movers.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::session::Session;
 /// The lock timeout of a mover's statement, after which its batch is undone and runs again.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
-/// A connection for movers: a zero that is copied stays a zero in a column that counts up.
+/// Opens a connection for a mover. A zero that is copied stays a zero in an AUTO_INCREMENT column.
 pub(super) async fn connect(opts: &Opts, options: &Options) -> Result<Session, Fault> {
     let mut session = Session::connect(opts, None, options).await?;
     let wait = LOCK_WAIT.as_secs();

@@ -1,4 +1,4 @@
-//! Final tables: looked up, and made like the source.
+//! Looks up final tables, and creates them like the source.
 
 use windrow_core::moves::Destination;
 use windrow_core::{Fault, TableName};
@@ -11,7 +11,7 @@ use crate::fault::Trouble;
 use crate::session::Session;
 use crate::values::cell::get;
 
-/// Looks a table up, on a connection that has no transaction: making a table would commit it.
+/// Looks up a table, on a connection without a transaction, which creating a table would commit.
 pub(super) async fn open(
     session: &mut Session,
     source: &Source,
@@ -40,7 +40,7 @@ pub(super) async fn open(
     let mut outside = survey::outside(&facts);
     let required = survey::required(session, table, &facts).await;
     outside.required = required.map_err(Trouble::into_fault)?;
-    // The server does not tell names of columns apart that differ in their case.
+    // The server ignores case in names of columns.
     let names = outside.columns.iter_mut().chain(&mut outside.generated);
     for name in names.chain(&mut outside.required) {
         let lower = name.to_lowercase();
@@ -72,8 +72,8 @@ async fn is_same(session: &mut Session, a: &TableName, b: &TableName) -> Result<
     Ok(full(a) == full(b))
 }
 
-/// Columns, defaults, checks and indexes come along; foreign keys and triggers do not. Numbers are
-/// counted up by each table for itself, and rows that are brought here have theirs.
+/// Creates a table like the source, with its columns, defaults, checks and indexes, but without its
+/// foreign keys and triggers. Each table generates numbers for itself, and moved rows keep theirs.
 async fn make(session: &mut Session, source: &Source, table: &TableName) -> Result<(), Trouble> {
     let mut sql = "CREATE TABLE IF NOT EXISTS ".to_owned();
     push_table(&mut sql, table);

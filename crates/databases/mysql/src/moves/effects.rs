@@ -12,7 +12,8 @@ use crate::session::Session;
 use crate::values::cell::get;
 use crate::values::literal::push_text;
 
-/// Returns what else changes if rows of the table are deleted, as far as the user may see it.
+/// Returns the other changes that deleting rows of the table causes, as far as the user may see
+/// them.
 pub(super) async fn read(
     session: &mut Session,
     name: &TableName,
@@ -67,8 +68,8 @@ pub(super) async fn referrers(
     Ok(referrers)
 }
 
-/// Returns the condition on a row of a table that a row of `child` refers to it. `columns`: of the
-/// child, and those that they refer to.
+/// Returns the condition that a row of `child` refers to a row of a table. `columns` are those of
+/// the child and those that they refer to.
 fn referred(table: &TableName, child: &TableName, columns: &[Row]) -> String {
     let mut sql = "EXISTS (SELECT 1 FROM ".to_owned();
     push_table(&mut sql, child);

@@ -2,8 +2,8 @@
 
 use super::keys::{Key, RUN};
 
-/// From how many rows of a stretch on for each that is wanted the wanted ones are looked up one by
-/// one. Reading a row and leaving it out takes a tenth of what looking one up takes.
+/// The number of rows in a stretch, for each row that is wanted, from which the wanted ones are
+/// looked up one by one. Reading a row and leaving it out takes a tenth of the time of a lookup.
 const WASTE: usize = 8;
 
 /// Locked rows, by their places.
@@ -13,8 +13,7 @@ pub(super) struct Held {
     routes: Vec<Option<Box<str>>>,
 }
 
-/// Rows of one route that lie between two whole numbers, where every number is the key of a held
-/// row.
+/// Rows of one route between two integers, all of which are keys of held rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stretch<'h> {
     pub(super) first: i128,
@@ -37,7 +36,7 @@ impl Held {
         &self.keys
     }
 
-    /// The keys of these rows.
+    /// Returns the keys of these rows.
     pub(super) fn at(&self, rows: impl IntoIterator<Item = usize>) -> Vec<&Key> {
         let rows = rows.into_iter();
         rows.filter_map(|row| self.keys.get(row)).collect()

@@ -1,4 +1,4 @@
-//! Keys as literals, and conditions that look them up.
+//! Writes keys as literals, and the conditions that look them up.
 
 use mysql_async::Value as Cell;
 use windrow_core::{Fault, Name};
@@ -8,27 +8,27 @@ use crate::values::column::Kind;
 use crate::values::literal::{push_hex, push_text};
 use crate::values::moment::fraction;
 
-/// The most keys that one condition names: from a thousand on MariaDB makes a table of them
-/// (`in_predicate_conversion_threshold`), and from some thousands on neither server looks them up
-/// one by one.
+/// The most keys in one condition. From a thousand keys, MariaDB makes a table of them
+/// (`in_predicate_conversion_threshold`); from some thousands, neither server looks them up one by
+/// one.
 pub(super) const MAX_KEYS: usize = 900;
 
-/// From so many whole numbers in a row on, they are named by the first and the last of them.
+/// The number of consecutive integers from which the condition names only the first and the last.
 pub(super) const RUN: usize = 32;
 
 /// A locked row's key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Key {
-    /// One whole number.
+    /// One integer.
     Number(i128),
-    /// A condition on a single column's literal, or on all columns.
+    /// The literal of a key of one column, or a condition on all columns.
     Literal(Box<str>),
 }
 
-/// Reads a key. `key`: its columns.
+/// Reads a key. `key` lists its columns.
 ///
 /// # Errors
-/// A value that no literal can be made of: a defect.
+/// A value has no literal, which is a defect.
 pub(super) fn read(key: &[(Name, Kind)], cells: &[Cell]) -> Result<Key, Fault> {
     match (key, cells) {
         ([_], [Cell::Int(n)]) => return Ok(Key::Number(i128::from(*n))),
@@ -53,17 +53,17 @@ pub(super) fn read(key: &[(Name, Kind)], cells: &[Cell]) -> Result<Key, Fault> {
     Ok(Key::Literal(sql.into()))
 }
 
-/// The condition for consecutive whole numbers.
+/// The form of the condition for consecutive integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Runs {
-    /// By the first and the last: for statements that lock nothing.
+    /// A range: for statements that lock nothing.
     Whole,
-    /// A range and the last number by itself: a locking statement reads one row after a range,
-    /// which another session may have locked.
+    /// A range without the last number, and that number by itself. A locking statement reads one
+    /// row beyond a range, and another session may have locked it.
     ButLast,
 }
 
-/// Conditions that between them name these keys, and how many each of them names.
+/// Returns conditions that together cover these keys, with the number of keys of each.
 pub(super) fn conditions(
     columns: &[(Name, Kind)],
     keys: &[&Key],
@@ -92,7 +92,7 @@ pub(super) fn conditions(
     conditions
 }
 
-/// The first and the last number of a run, and the key of the last.
+/// Returns the first and the last number of a run, and the last key.
 fn ends<'k>(run: &[&'k Key]) -> Option<(i128, i128, &'k Key)> {
     match (run.first()?, run.last()?) {
         (Key::Number(first), behind @ Key::Number(last)) => Some((*first, *last, behind)),
@@ -100,7 +100,7 @@ fn ends<'k>(run: &[&'k Key]) -> Option<(i128, i128, &'k Key)> {
     }
 }
 
-/// From one number to another, both included.
+/// Writes the condition for a range of numbers, both ends included.
 pub(super) fn between(columns: &[(Name, Kind)], first: i128, last: i128) -> String {
     let mut sql = String::new();
     if let [(name, _), ..] = columns {
@@ -110,7 +110,7 @@ pub(super) fn between(columns: &[(Name, Kind)], first: i128, last: i128) -> Stri
     sql
 }
 
-/// Returns the number of keys, from the first on, that are consecutive whole numbers.
+/// Returns the number of keys, from the first, that are consecutive integers.
 fn run(keys: &[&Key]) -> usize {
     let mut next = None;
     let follows = |key: &&&Key| match ***key {
@@ -123,7 +123,7 @@ fn run(keys: &[&Key]) -> usize {
     keys.iter().take_while(follows).count()
 }
 
-/// Whole numbers as a table of one column.
+/// Writes integers as a table of one column.
 pub(super) fn values(keys: &[&Key]) -> String {
     let mut sql = String::from("(VALUES ");
     for (place, key) in keys.iter().enumerate() {
@@ -172,8 +172,8 @@ fn list(columns: &[(Name, Kind)], keys: &[&Key]) -> String {
     sql
 }
 
-/// Appends a value so that comparing it with its column is exact: numbers as digits, for a text
-/// would be compared as a float.
+/// Appends a value such that its column is compared with it exactly: numbers as digits, because
+/// text would be compared as a double.
 fn push_literal(sql: &mut String, kind: Kind, cell: &Cell) -> bool {
     match (kind, cell) {
         (_, Cell::Int(n)) => sql.push_str(&n.to_string()),

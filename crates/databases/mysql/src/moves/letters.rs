@@ -14,13 +14,13 @@ use crate::fault::Trouble;
 use crate::session::Session;
 use crate::values::decode;
 
-/// Dead letters that are written by one statement, where their bytes allow it.
+/// The most dead letters of one statement, if their bytes allow it.
 const MAX_LETTERS: usize = 32;
 
-/// Columns of a dead letter that are given.
+/// The number of columns of a dead letter that are given values.
 const GIVEN: usize = 7;
 
-/// Puts rows into the dead letters; they are still in the source.
+/// Writes rows to the dead letters. They are still in the source.
 pub(super) async fn write(
     session: &mut Session,
     source: &Source,
@@ -78,7 +78,7 @@ async fn insert(session: &mut Session, cells: Vec<Cell>, letters: usize) -> Resu
     Ok(())
 }
 
-/// Keys and rows as JSON.
+/// Reads keys and rows as JSON.
 async fn read(
     session: &mut Session,
     source: &Source,

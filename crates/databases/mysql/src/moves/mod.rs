@@ -1,35 +1,36 @@
-//! Rows of a table that serves as a queue, brought into their final tables on the same server, or
-//! out of it.
+//! Moves rows of a table that serves as a queue to their final tables on the same server, or reads
+//! them out.
 //!
 //! A batch is one transaction under READ COMMITTED, so that no gap between rows is locked: it reads
 //! the keys of rows that nobody else holds (`FOR UPDATE SKIP LOCKED`), copies these rows by `INSERT
-//! .. SELECT` and deletes them, both by their whole keys. Statements go in few texts; a row that
-//! comes or goes meanwhile shows in the numbers of rows, and undoes them.
+//! .. SELECT` and deletes them, both by their whole keys. Several statements are sent as one text.
+//! If a row appears or disappears meanwhile, the numbers of rows differ, and the statements are
+//! undone.
 //!
-//! **Deletes read no row that is not theirs**, because a row that another session holds would make
-//! them wait. A range of numbers reads the row behind it too, so it ends before the last one that
-//! is held. Other keys are looked up one by one; where a list of them is a good part of a small
-//! table the server may read all of the table. On MariaDB a delete does not wait at all at first;
-//! if it would have had to, the keys are looked up singly from then on. On MySQL the index is
+//! **Deletes read no row that they do not delete**, because a row that another session has locked
+//! would make them wait. A range of numbers reads the row behind it too, so it ends before the last
+//! one that is held. Other keys are looked up one by one; if a list of them covers much of a small
+//! table, the server may read the whole table. On MariaDB a delete does not wait at all at first;
+//! if it would have had to wait, the keys are looked up singly from then on. On MySQL the index is
 //! named.
 //!
 //! **Copies lock nothing.** The rows of a route that lie among others of the batch, without a gap,
-//! are read together with these and separated by their route, which takes less than looking each
-//! of them up.
+//! are read together with these and separated by their route, which is faster than looking up each
+//! of them.
 //!
 //! | module | what it does |
 //! | --- | --- |
 //! | this file | the queue: what it is, its tables, its connections |
-//! | `effects` | what else changes if rows are deleted, and what keeps them from that |
-//! | `survey` | what would be moved |
+//! | `effects` | other changes that deleting rows causes, and foreign keys that prevent it |
+//! | `survey` | describes tables and counts rows before a move |
 //! | `source` | the source as a mover uses it: statements and kinds of its columns |
 //! | `held` | the rows that a mover holds |
 //! | `keys` | keys as literals, and conditions for them |
-//! | `script` | statements gathered into texts |
-//! | `text` | what several statements have in common |
+//! | `script` | groups statements into texts |
+//! | `text` | parts that several statements have in common |
 //! | `connect` | opens a connection for movers |
-//! | `mover` | one connection that moves |
-//! | `destination` | final tables, looked up and made |
+//! | `mover` | a connection that moves rows |
+//! | `destination` | looks up and creates final tables |
 //! | `letters` | dead letters |
 
 mod connect;
@@ -144,7 +145,7 @@ impl Moves for MysqlMoves {
     }
 }
 
-/// The queue that a sink gives.
+/// Returns the queue of a sink.
 pub(super) fn moves(opts: &Opts, options: &Options) -> Arc<dyn Moves> {
     Arc::new(MysqlMoves::new(opts, options))
 }

@@ -1,4 +1,4 @@
-//! One connection that moves.
+//! A connection that moves rows.
 
 use async_trait::async_trait;
 use mysql_async::{Opts, Value as Cell};
@@ -25,17 +25,18 @@ use crate::values::decode;
 /// The savepoint before each part of a transaction.
 const SAVEPOINT: &str = "windrow";
 
-/// A connection, the rows that it holds, and what it has learned.
+/// A connection, the rows that it holds, and the facts that it has learned.
 pub(super) struct MysqlMover {
     session: Session,
     source: Source,
     opts: Opts,
     options: Options,
-    /// For what would commit the transaction: looking tables up and making them.
+    /// A connection for statements that would commit the transaction: looking up and creating
+    /// tables.
     side: Option<Session>,
     picked: Held,
     in_transaction: bool,
-    /// The last key that was locked, where there may be more behind it.
+    /// The last key that was locked, if more rows may follow it.
     after: Option<Cell>,
     lookup: Lookup,
 }
@@ -87,7 +88,7 @@ impl MysqlMover {
             let cells = vec![after, limit.clone()];
             fetched = session.fetch(sql, cells, most.bytes).await?;
         }
-        // What others have let go of meanwhile may lie before.
+        // Rows that others have released meanwhile may come before it.
         if fetched.rows.is_empty() {
             fetched = session.fetch(&source.lock, vec![limit], most.bytes).await?;
         }
@@ -98,7 +99,7 @@ impl MysqlMover {
         Ok(fetched)
     }
 
-    /// Takes a locked row in: its key is kept, the rest is given back.
+    /// Takes over a locked row: keeps its key and returns the rest.
     fn take(&mut self, columns: &[mysql_async::Column], cells: Vec<Cell>) -> Result<Picked, Fault> {
         let source = &self.source;
         let width = source.key.len();
@@ -175,7 +176,7 @@ impl MysqlMover {
         }
     }
 
-    /// Goes back to the savepoint, if the transaction is still there.
+    /// Rolls back to the savepoint, if the transaction still exists.
     async fn back(&mut self, broken: &Broken) -> Result<(), Broken> {
         if let Broken::Failed { trouble, .. } = broken
             && !self.outlives(trouble)
@@ -202,7 +203,8 @@ impl MysqlMover {
         }
     }
 
-    /// True if the same may be tried again in another way: a delete that would have had to wait.
+    /// Returns true if the same statements may succeed in another form: a delete would have had to
+    /// wait.
     fn learn(&mut self, broken: &Broken) -> bool {
         let learned = self.lookup == Lookup::Quick && broken.waits();
         if learned {
@@ -256,7 +258,7 @@ impl Mover for MysqlMover {
         loop {
             let lookup = self.lookup;
             let fault = match self.try_sweep(rows, to).await {
-                // Those before the last ones that were locked have not been looked at.
+                // Rows before the last ones that were locked have not been read.
                 Ok(rows) => return Ok(Swept { rows, more: true }),
                 Err(fault) => fault,
             };
@@ -298,8 +300,8 @@ impl Mover for MysqlMover {
                     None => script.copy(place, part.to, &picked.at(part.rows.iter().copied())),
                 }
             }
-            // At once, so that they lie side by side. Whose delete failed is found by trying those
-            // of the other parts again.
+            // All at once, so that the rows are consecutive. Running the other parts again shows
+            // which delete failed.
             let mut rows: Vec<usize> = parts.iter().flat_map(|part| part.rows).copied().collect();
             rows.sort_unstable();
             script.delete(parts.len().saturating_sub(1), &picked.at(rows));
@@ -333,7 +335,7 @@ impl Mover for MysqlMover {
             done = self.delete(&places).await;
         }
         if done.is_err() && self.session.is_usable() {
-            // Where the transaction itself is gone, so is the savepoint.
+            // If the transaction has ended, so has the savepoint.
             self.session
                 .say("ROLLBACK TO SAVEPOINT windrow_letters")
                 .await
@@ -354,7 +356,8 @@ impl Mover for MysqlMover {
             Ok(_) => Ok(()),
             Err(Trouble::Lost(why)) => Err(unknown(&why)),
             Err(Trouble::Refused(refusal)) => match refusal.scope {
-                // Another node of a cluster was faster, or a lock: certainly rolled back.
+                // Another node of a cluster committed first, or a lock timed out: certainly rolled
+                // back.
                 Scope::Transaction | Scope::Lock => Err(refusal.fault),
                 Scope::Statement | Scope::Connection => Err(unknown(&refusal.fault.message)),
             },

@@ -1,4 +1,4 @@
-//! Statements that copy and delete, gathered into texts: a round trip each.
+//! Groups statements that copy and delete into texts, each of which takes one round trip.
 
 use windrow_core::moves::Destination;
 use windrow_core::{Fault, Name};
@@ -12,7 +12,7 @@ use crate::fault::{Scope, Trouble};
 use crate::session::Session;
 use crate::values::literal::push_hex;
 
-/// The most bytes of one text, where the server's packets allow it.
+/// The most bytes of one text, if the server's packets allow them.
 const MAX_SCRIPT_BYTES: usize = 4 << 20;
 
 /// The operation of a statement.
@@ -22,11 +22,11 @@ pub(super) enum Verb {
     Delete,
 }
 
-/// A statement, as far as its answer is to be understood.
+/// The facts about a statement that explain its answer.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     verb: Verb,
-    /// Of which part.
+    /// The number of the part that it belongs to.
     part: usize,
     rows: usize,
 }
@@ -34,13 +34,13 @@ struct Step {
 /// The way in which deletes find their rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lookup {
-    /// By lists of keys, as the server likes, without waiting for anybody (MariaDB).
+    /// By lists of keys, as the server plans it, without waiting for locks (MariaDB).
     Quick,
-    /// By keys that cannot be looked up but one by one (MariaDB, which may read all of the table
-    /// for a list of keys even where the index is named).
+    /// By one key at a time (MariaDB, which may read the whole table for a list of keys even if the
+    /// index is named).
     Single,
-    /// By a list of keys that passes over what others hold, and the key's index row by row (MySQL,
-    /// which reads all of the table for a list of most of its keys, though the index is named).
+    /// By a list of keys that leaves out locked rows, with one lookup for each key (MySQL, which
+    /// reads the whole table for a list of most of its keys even if the index is named).
     Listed,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Script<'s> {
     texts: Vec<(String, Vec<Step>)>,
 }
 
-/// Why a script broke off.
+/// The reason why a script stopped.
 #[derive(Debug)]
 pub(super) enum Broken {
     /// A statement failed.
@@ -64,7 +64,7 @@ pub(super) enum Broken {
         part: usize,
         trouble: Trouble,
     },
-    /// A statement met another number of rows than there are.
+    /// A statement affected another number of rows than it names.
     Miscounted { verb: Verb, part: usize },
 }
 
@@ -85,17 +85,17 @@ impl<'s> Script<'s> {
         }
     }
 
-    /// Adds what copies rows.
+    /// Adds the statements that copy rows.
     pub(super) fn copy(&mut self, part: usize, to: &Destination, keys: &[&Key]) {
         let sql = self.copying(to);
-        // A read that locks nothing.
+        // This read locks nothing.
         for (condition, rows) in conditions(&self.source.key, keys, Runs::Whole) {
             let verb = Verb::Copy;
             self.push(&sql, &condition, Step { verb, part, rows });
         }
     }
 
-    /// Adds what copies the rows of a stretch.
+    /// Adds the statement that copies the rows of a stretch.
     pub(super) fn copy_stretch(
         &mut self,
         part: usize,
@@ -113,7 +113,7 @@ impl<'s> Script<'s> {
         self.push(&sql, &condition, Step { verb, part, rows });
     }
 
-    /// `INSERT .. SELECT .. WHERE `.
+    /// Returns `INSERT .. SELECT .. WHERE `.
     fn copying(&self, to: &Destination) -> String {
         let mut sql = "INSERT INTO ".to_owned();
         push_table(&mut sql, &to.table);
@@ -127,7 +127,7 @@ impl<'s> Script<'s> {
         sql
     }
 
-    /// Adds what deletes rows.
+    /// Adds the statements that delete rows.
     pub(super) fn delete(&mut self, part: usize, keys: &[&Key]) {
         let verb = Verb::Delete;
         match self.lookup {
@@ -136,7 +136,7 @@ impl<'s> Script<'s> {
                 push_table(&mut sql, &self.source.name);
                 sql.push_str(" WHERE ");
                 for (condition, rows) in conditions(&self.source.key, keys, Runs::ButLast) {
-                    // With a limit that is below the number of rows the server prefers the index.
+                    // The server prefers the index if the limit is below the number of rows.
                     let condition = format!("{condition} LIMIT {rows}");
                     self.push(&sql, &condition, Step { verb, part, rows });
                 }
@@ -146,7 +146,8 @@ impl<'s> Script<'s> {
         }
     }
 
-    /// The limit keeps the list a table of its own, whose columns have the types of the key's.
+    /// Adds deletes by lists of keys. The limit makes the server keep the list as a table of its
+    /// own, whose columns have the key's types.
     fn delete_listed(&mut self, part: usize, keys: &[&Key]) {
         let verb = Verb::Delete;
         let names = self.source.key.iter().map(|(name, _)| name.clone());
@@ -174,8 +175,8 @@ impl<'s> Script<'s> {
         }
     }
 
-    /// Whole numbers are joined with a list of them; of other keys, whose types a list would not
-    /// keep, each is a statement.
+    /// Adds deletes that look up each key. Integers are joined with a list of them. A list would
+    /// not keep the types of other keys, so each of those is a statement.
     fn delete_singly(&mut self, part: usize, keys: &[&Key]) {
         let verb = Verb::Delete;
         let (numbers, others): (Vec<&Key>, Vec<&Key>) =
@@ -219,8 +220,8 @@ impl<'s> Script<'s> {
         }
     }
 
-    /// Executes all statements, up to the first that fails or does not meet as many rows as it
-    /// names.
+    /// Executes all statements, up to the first that fails or affects another number of rows than
+    /// it names.
     pub(super) async fn run(self, session: &mut Session) -> Result<(), Broken> {
         for (text, steps) in &self.texts {
             let (counts, ended) = session.script(text).await;

@@ -1,4 +1,4 @@
-//! The source as a mover uses it: its statements, and the kinds of its columns.
+//! The source for a mover: its statements, and the kinds of its columns.
 
 use windrow_core::{Fault, FaultClass, MovePlan, Name, TableName};
 use windrow_database::moved::{self, push_filter};
@@ -12,30 +12,30 @@ use crate::session::Session;
 use crate::values::cell::get;
 use crate::values::column::Kind;
 
-/// A table that rows are taken out of.
+/// A table that rows are moved from.
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) name: TableName,
-    /// The columns of the key, and what they hold.
+    /// The columns of the key, with their kinds.
     pub(super) key: Vec<(Name, Kind)>,
-    /// All columns of the table, for dead letters.
+    /// All columns of the table with their kinds, for dead letters.
     pub(super) all: Vec<(Name, Kind)>,
     /// The types of the key's columns, for plans across databases.
     pub(super) names: Vec<Kind>,
     /// The types of the columns that are read, for plans across databases.
     pub(super) read: Vec<Kind>,
-    /// The columns that are copied, as they stand in the plan.
+    /// The columns that are copied, in the plan's order.
     pub(super) columns: Vec<Name>,
     /// The name of a unique index over columns of the key.
     pub(super) index: String,
     /// The route's value as text, compared by its bytes.
     pub(super) route: Option<String>,
-    /// Locks rows and reads them; its one parameter is how many.
+    /// The statement that locks rows and reads them. Its one parameter is the number of rows.
     pub(super) lock: String,
-    /// The same for rows whose key is greater than its first parameter; `None` where the key is
-    /// not one whole number.
+    /// The same for rows whose key is greater than its first parameter; `None` if the key is not
+    /// one integer.
     pub(super) lock_after: Option<String>,
-    /// Asks whether there are any rows.
+    /// The query that tells if there are rows.
     pub(super) left: String,
 }
 
@@ -43,9 +43,9 @@ impl Source {
     /// Reads the table and makes the statements.
     ///
     /// # Errors
-    /// [`FaultClass::NoTable`], [`FaultClass::NoColumn`], [`FaultClass::Unsupported`] where the
-    /// engine knows no transactions or the key holds values that cannot be looked up exactly;
-    /// what the server says.
+    /// [`FaultClass::NoTable`], [`FaultClass::NoColumn`], [`FaultClass::Unsupported`] if the engine
+    /// has no transactions or the key holds values that cannot be looked up exactly; the server's
+    /// own errors.
     pub(super) async fn read(session: &mut Session, plan: &MovePlan) -> Result<Self, Fault> {
         let name = &plan.source;
         let Some(facts) = survey::facts(session, name).await? else {
@@ -98,11 +98,11 @@ impl Source {
     }
 }
 
-/// An index by which keys are looked up.
+/// An index that finds keys.
 struct Index {
     name: String,
-    /// True if the index has the key's columns in the key's order: rows come in that order without
-    /// sorting.
+    /// True if the index has the key's columns in the key's order, so that rows are read in that
+    /// order without sorting.
     ordered: bool,
 }
 
@@ -160,8 +160,7 @@ impl Texts<'_> {
     }
 }
 
-/// Finds a unique index all of whose columns are in the key: the one that has the key's own order
-/// first.
+/// Finds a unique index over columns of the key. Prefers one in the key's own order.
 async fn index(session: &mut Session, table: &TableName, key: &[Name]) -> Result<Index, Fault> {
     let more = " AND NON_UNIQUE = 0 ORDER BY INDEX_NAME <> 'PRIMARY', INDEX_NAME, SEQ_IN_INDEX";
     let sql = about(
@@ -217,7 +216,7 @@ async fn index(session: &mut Session, table: &TableName, key: &[Name]) -> Result
     }
 }
 
-/// Refuses keys whose values do not come back exactly as they went out.
+/// Refuses keys whose values the server does not return exactly as they were stored.
 fn check_key(table: &TableName, column: &Name, kind: Kind) -> Result<(), Fault> {
     match kind {
         Kind::Float | Kind::Double | Kind::Json => Err(Fault::new(
@@ -232,7 +231,7 @@ fn check_key(table: &TableName, column: &Name, kind: Kind) -> Result<(), Fault> 
     }
 }
 
-/// An engine that undoes nothing.
+/// Returns the fault of a table whose engine has no transactions.
 pub(super) fn no_transactions(table: &TableName) -> Fault {
     Fault::new(
         FaultClass::Unsupported,

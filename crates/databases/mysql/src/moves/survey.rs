@@ -19,7 +19,7 @@ use crate::values::column::{Column, Kind};
 /// of a server may share them.
 const SERVER: &str = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('server_uuid', 'server_uid', 'hostname', 'port', 'datadir')";
 
-/// A column was given no value, and has no default.
+/// The error of a column that was given no value and has no default.
 const NO_DEFAULT: u16 = 1364;
 
 /// Returns a text that identifies this database.
@@ -72,8 +72,8 @@ pub(super) async fn describe(
     }))
 }
 
-/// Returns true if a trigger may set columns that were not given. MariaDB allows that for rows of
-/// VALUES, and not for rows of another table.
+/// Returns true if a trigger may set columns that were given no value. MariaDB allows that for rows
+/// of VALUES, and not for rows of another table.
 async fn fills(session: &mut Session, name: &TableName) -> Result<bool, Trouble> {
     let more = " AND ACTION_TIMING = 'BEFORE' AND EVENT_MANIPULATION = 'INSERT'";
     let sql = about("TRIGGERS", "COUNT(*)", "EVENT_OBJECT", name, more);
@@ -81,9 +81,10 @@ async fn fills(session: &mut Session, name: &TableName) -> Result<bool, Trouble>
     Ok(rows.first().and_then(|row| get::<u64>(row, 0)) > Some(0))
 }
 
-/// The columns that an insert from another table must give a value to. The information schema names
-/// those that may be, the server says whether it insists: its mode or a trigger can be a reason
-/// that it does not. MySQL says so of rows only, so there its mode and the triggers are looked at.
+/// Returns the columns that an insert from another table must give a value. The information schema
+/// names the candidates, and the server tells if it requires them: its mode or a trigger may be a
+/// reason why it does not. MySQL tells that only for rows, so for MySQL the mode and the triggers
+/// are read.
 pub(super) async fn required(
     session: &mut Session,
     name: &TableName,
@@ -121,8 +122,8 @@ async fn is_strict(session: &mut Session) -> Result<bool, Trouble> {
     Ok(rows.first().and_then(|row| get::<u64>(row, 0)) == Some(1))
 }
 
-/// An insert of no row that gives no value to these columns; to one of them where there are no
-/// others.
+/// Returns an insert of no rows that gives these columns no value. If the table has no other
+/// column, one of them gets a value.
 fn trial(name: &TableName, facts: &Facts, required: &[Name]) -> String {
     let given = |column: &&Column| !column.generated && !required.contains(&column.name);
     let given: Vec<Name> = facts
@@ -147,7 +148,7 @@ fn trial(name: &TableName, facts: &Facts, required: &[Name]) -> String {
     sql
 }
 
-/// Reads a table's description, and refuses what is no table.
+/// Reads a table's description, and refuses anything that is not a table.
 pub(super) async fn facts(session: &mut Session, name: &TableName) -> Result<Option<Facts>, Fault> {
     let facts = schema::read(session, name)
         .await
@@ -176,7 +177,7 @@ async fn identity(session: &mut Session, name: &TableName) -> Result<String, Tro
     Ok(format!("{server} {schema:?} {:?}", &*name.table))
 }
 
-/// The description as a move uses it, but for what the server must be asked.
+/// Returns the description as a move uses it, without the facts that only the server can tell.
 pub(super) fn outside(facts: &Facts) -> TableFacts {
     let named = |places: &[usize]| -> Vec<Name> {
         let columns = places.iter().filter_map(|place| facts.columns.get(*place));
@@ -216,8 +217,7 @@ pub(super) fn outside(facts: &Facts) -> TableFacts {
     }
 }
 
-/// Counts rows by their route. Routes are compared by their bytes, and not by the column's
-/// collation.
+/// Counts rows by route. Routes are compared by their bytes, and not by the column's collation.
 pub(super) async fn count(
     session: &mut Session,
     plan: &MovePlan,
@@ -247,7 +247,7 @@ pub(super) async fn count(
         .iter()
         .map(|row| {
             let route = get::<Vec<u8>>(row, 0);
-            // One that is no text names no table, like NULL.
+            // Like NULL, a route that is not text names no table.
             let route = route.and_then(|bytes| String::from_utf8(bytes).ok());
             let route = route.map(String::into_boxed_str);
             (route, get(row, 1).unwrap_or_default())

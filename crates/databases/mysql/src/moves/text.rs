@@ -5,8 +5,8 @@ use windrow_database::quote::backtick::push_ident;
 
 use crate::values::column::Kind;
 
-/// Appends the route's value as text; binary data as it is, for the server would put a `?` in the
-/// place of what is no text.
+/// Appends the route's value as text. Binary data is left as it is, because the server would
+/// replace invalid text by `?`.
 pub(super) fn push_route(sql: &mut String, route: &Name, kind: Kind) {
     if matches!(kind, Kind::Binary | Kind::Blob) {
         return push_ident(sql, route);
@@ -16,7 +16,8 @@ pub(super) fn push_route(sql: &mut String, route: &Name, kind: Kind) {
     sql.push_str(" AS CHAR)");
 }
 
-/// The bytes of the route's value, whatever its collation holds for equal.
+/// Returns the bytes of the route's value as SQL, so that the collation does not treat different
+/// values as equal.
 pub(super) fn bytes_of_route(route: &Name, kind: Kind) -> String {
     let mut sql = "CAST(".to_owned();
     push_route(&mut sql, route, kind);

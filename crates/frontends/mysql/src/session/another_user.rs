@@ -1,4 +1,4 @@
-//! `COM_CHANGE_USER`: the session goes on as another user, over another server connection.
+//! `COM_CHANGE_USER`: the session continues as another user, over another server connection.
 
 use std::io;
 
@@ -31,8 +31,8 @@ pub(super) async fn log_in(session: &mut Session) -> Result<(), SessionEnd> {
     Ok(session.admitted.client.flush().await?)
 }
 
-/// Has the client prove the password of another user, and opens that user's server connection
-/// once the work of the one before is undone.
+/// Has the client prove the password of another user, and opens that user's server connection once
+/// the server has undone the work of the previous user.
 async fn log_in_again(
     session: &mut Session,
     request: &LoginRequest,
@@ -47,14 +47,14 @@ async fn log_in_again(
     } = &mut session.admitted;
     let shared = &*session.shared;
     let proven = prove(shared, client, request, None, (&**host, *is_local)).await?;
-    // A server connection that does not answer ends all the same.
+    // A server connection that does not answer is dropped anyway.
     drop(timeout(shared.config.connect_timeout, leave(&mut server.wire)).await);
     let (opened, ok) = open(shared, request, proven, entry).await?;
     *server = opened;
     Ok(ok)
 }
 
-/// Ends a server connection. Its transaction, locks and temporary tables are gone before.
+/// Ends a server connection, after its transaction, locks and temporary tables are gone.
 async fn leave(server: &mut Wire) -> io::Result<()> {
     server.set_next(0);
     server.put(&[command::RESET_CONNECTION]);

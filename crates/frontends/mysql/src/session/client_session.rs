@@ -39,7 +39,7 @@ pub(crate) struct Session {
     pub(super) state: SessionState,
     /// Windrow's own settings.
     pub(super) own: OwnSettings,
-    /// The session's writes in the spool; `None` if it has had none there.
+    /// The session's writes in the spool; `None` if it has had none.
     pub(super) spooled: Option<SpooledWrites>,
     pub(super) prepared: PreparedStatements,
 }

@@ -1,4 +1,4 @@
-//! Single-row writes, which go to the lane of the session's settings.
+//! Joins single-row writes: they go to the lane of the session's settings.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -231,7 +231,7 @@ impl Session {
         let is_whole = variables.len() == lane_variables(is_mariadb).count();
         let mut variable = variables.iter();
         if variable.any(|(name, value)| *name == "character_set_results" && value.is_none()) {
-            // Each column of a result keeps its own.
+            // Each column of a result has its own collation then.
             self.state.results_collation = None;
         }
         let request = &self.admitted.request;
@@ -246,8 +246,8 @@ impl Session {
         }))
     }
 
-    /// Hands a call to the lane and answers the client. The server hears of the session meanwhile,
-    /// if it has not for a while.
+    /// Submits a call to the lane and answers the client. If the session's server connection was
+    /// not used for a while, it gets a ping meanwhile.
     async fn submit(&mut self, call: SqlCall, head: Head) -> Join {
         if self.state.is_unheard() && rows::may_write(self) {
             self.send_ping().await?;
@@ -265,7 +265,7 @@ impl Session {
         Ok(joined)
     }
 
-    /// Hands a call to the lane, and its outcome to the client.
+    /// Submits a call to the lane, and passes its outcome to the client.
     async fn submit_call(&mut self, call: SqlCall, head: Head) -> Join {
         let has_rows = call.statement.parsed().returning.is_some();
         let caller = self.caller(&call, head);
@@ -313,7 +313,7 @@ impl Session {
         commented.or(self.own.traceparent)
     }
 
-    /// Begins the span of a unit that is about to be handed over, if it is to be collected.
+    /// Begins the span of a unit that is about to be submitted, if it is to be collected.
     pub(super) fn begin_trace(
         &self,
         caller: Option<TraceContext>,
@@ -350,8 +350,8 @@ impl Session {
         self.state.last_write = Some(LastWrite::failed(failure));
     }
 
-    /// Writes the session's collation into columns of text: a lane has the character set of its
-    /// sessions, and not the collation that each has chosen for results.
+    /// Writes the session's collation into columns of text. A lane has the character set of its
+    /// sessions, but not the collation that each has chosen for results.
     fn set_collation(&self, columns: &mut [Bytes]) {
         let Some(collation) = self.state.results_collation else {
             return;

@@ -33,7 +33,7 @@ use crate::statement_kind::StatementKind;
 /// The longest statement that is read, in bytes. Longer ones are relayed.
 const MAX_STATEMENT_BYTES: usize = 256 * 1024;
 
-/// Bytes of a command that are waited for before it is looked at.
+/// The bytes of a command that must have arrived before it is examined.
 const FIRST_BYTES: usize = 16;
 
 /// Serves a client until it leaves, its server connection ends, or the frontend does.
@@ -60,7 +60,7 @@ pub(crate) async fn run(shared: Arc<Shared>, admitted: AdmittedClient) {
     {
         client.put(&error.encode());
     }
-    // A client that does not read holds nothing up.
+    // Closing must not wait for a client that does not read.
     drop(timeout(close_limit, client.close()).await);
 }
 
@@ -88,7 +88,7 @@ impl Session {
                 Err(SessionEnd::Said(errors::shutdown()))
             }
             head = client.head(FIRST_BYTES) => head?.ok_or(SessionEnd::Gone),
-            // The server speaks without being asked before it ends a connection.
+            // Before the server ends a connection, it sends an error without being asked.
             said = server.head(0) => {
                 if let Ok(Some(_)) = said {
                     server.forward(client).await?;
@@ -142,7 +142,7 @@ impl Session {
                     && answer.is_some_and(|answer| !answer.is_error())
                     && let Some(write) = &mut self.state.last_write
                 {
-                    // ROW_COUNT() is that of the reset from then on.
+                    // ROW_COUNT() is that of the reset from now on.
                     write.affected = Some(0);
                     write.is_behind_question = false;
                 }
@@ -198,7 +198,7 @@ impl Session {
         Ok(())
     }
 
-    /// Has a statement prepared, and remembers what it says.
+    /// Has a statement prepared, and notes the facts about it.
     async fn prepare(&mut self, head: Head) -> Result<(), SessionEnd> {
         let is_short = head.len <= MAX_STATEMENT_BYTES;
         let (mut text, mut effect) = (None, SessionEffect::Unknown("a long prepared statement"));
@@ -262,7 +262,8 @@ impl Session {
         own_settings(text, self.modes())
     }
 
-    /// Returns the error for a text of several statements that would set one of them in vain.
+    /// Returns the error for a text of several statements that would set one of them without
+    /// effect.
     fn own_among_several(&self, head: Head) -> Option<ErrorPacket> {
         let name = own_name_among_several(self.text(head)?, self.modes())?;
         OwnSettings::among_several(&name)
@@ -288,7 +289,7 @@ impl Session {
         self.own.after(&assigned, &values, &forbidden)
     }
 
-    /// Takes settings over once the server has answered the statement that sets them.
+    /// Takes over settings once the server has answered the statement that sets them.
     fn set_own(&mut self, own: Option<OwnSettings>, answer: Option<&Answer>) {
         if let Some(own) = own
             && answer.is_some_and(|answer| !answer.is_error())
@@ -325,7 +326,7 @@ impl Session {
     fn text_start(&self, content: &[u8]) -> Option<usize> {
         match (self.has_attributes(), content.get(1..3)) {
             (false, _) => Some(1),
-            // No attributes, in one set of them.
+            // One set of attributes, which is empty.
             (true, Some([0, 1])) => Some(3),
             (true, _) => None,
         }
@@ -337,7 +338,7 @@ impl Session {
         capabilities.contains(CapabilityFlags::CLIENT_QUERY_ATTRIBUTES)
     }
 
-    /// Returns the kind of a text, of which the beginning is here.
+    /// Returns the kind of a text whose beginning has arrived.
     fn kind(&self, head: Head) -> StatementKind {
         let content = self.admitted.client.content(head);
         let text = self
@@ -369,8 +370,9 @@ impl Session {
         self.text_start(content).is_some() && self.text(head).is_none()
     }
 
-    /// Returns the effect of a text that is not UTF-8. Bytes from 0x80 mean nothing to the reader,
-    /// unless they are the first ones of characters whose second one is an ASCII byte.
+    /// Returns the effect of a text that is not UTF-8. The parser does not know bytes from 0x80.
+    /// They do no harm unless each is the first byte of a character whose second one is an ASCII
+    /// byte.
     fn effect_of_other_bytes(&self, head: Head) -> SessionEffect {
         let content = self.admitted.client.content(head);
         let lane = self.state.source.as_ref().map(|source| &source.lane);
@@ -430,7 +432,7 @@ impl Session {
         Ok(client.flush().await?)
     }
 
-    /// Forgets all that the session has set and prepared.
+    /// Forgets everything that the session has set and prepared.
     fn begin_again(&mut self, status: StatusFlags) {
         self.prepared.clear();
         self.own = OwnSettings::default();

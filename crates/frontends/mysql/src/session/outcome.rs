@@ -1,4 +1,4 @@
-//! The outcome of a unit: waits for it, and ends its span.
+//! Waits for the outcome of a unit, and ends its span.
 
 use windrow_core::intake::Receipt;
 use windrow_core::{Fault, TracedRequest, UnitOutcome};
@@ -13,7 +13,7 @@ pub(super) fn end_trace(traced: Option<Box<TracedRequest>>, outcome: &UnitOutcom
     traced.end(false);
 }
 
-/// Waits for the outcome of a write. If the client leaves meanwhile, this is said once.
+/// Waits for the outcome of a write. Calls `left` once if the client leaves meanwhile.
 pub(super) async fn outcome(
     client: &mut Wire,
     mut receipt: Receipt,

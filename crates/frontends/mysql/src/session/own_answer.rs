@@ -1,5 +1,5 @@
-//! Questions about the write before. A joined write is not known to the session's server
-//! connection: the server's answer is passed on with the rows of the write in place of its own.
+//! Answers questions about the previous write. The session's server connection does not know of a
+//! joined write, so the rows of the server's answer are replaced by those of the write.
 
 use windrow_mysqlwire::Warning;
 use windrow_mysqlwire::query::put_text;
@@ -7,12 +7,11 @@ use windrow_sql::mysql::Asked;
 
 use crate::session_state::LastWrite;
 
-/// A statement behind which the server has no warnings: one that reads a table, and finds nothing
-/// wrong.
+/// A statement after which the server has no warnings: it reads a table and finds nothing wrong.
 pub(super) const NO_DIAGNOSTICS: &str = "DO (SELECT 1 FROM (SELECT 1) windrow)";
 
-/// Returns a statement behind which the server has the error or the warning of a write. `None`:
-/// there is none, or several, which the server cannot be made to have. `has_escapes`: a backslash
+/// Returns a statement that gives the server the error or the warning of a write. `None` if the
+/// write has none, or several, which no statement can cause. `has_escapes` is true if a backslash
 /// in a text is an escape.
 pub(super) fn diagnostics_of(
     write: &LastWrite,
@@ -33,7 +32,7 @@ pub(super) fn diagnostics_of(
     match (write.affected, &write.error, &*write.warnings) {
         (_, Some(error), _) => {
             let state = match &error.state {
-                // SIGNAL takes these for warnings.
+                // SIGNAL reports these as warnings.
                 [b'0', b'0'..=b'2', ..] => "HY000".into(),
                 state => String::from_utf8_lossy(state),
             };
@@ -57,11 +56,11 @@ fn origin(state: &str) -> &'static str {
     }
 }
 
-/// Returns a statement behind which the server counts the rows of a write. `None`: there is none.
-/// Errors and warnings stay as they are.
+/// Returns a statement after which the server counts as many rows as a write affected. `None` if
+/// there is none. Errors and warnings stay as they are.
 pub(super) fn count_of(write: &LastWrite) -> Option<&'static str> {
     match write.affected {
-        // Rows of a question, or a statement that was prepared, count as -1.
+        // After a question or a prepared statement, the count of rows is -1.
         _ if write.is_behind_question => Some("SELECT 1"),
         None => Some("SELECT 1"),
         Some(0) => Some("DO 0"),
@@ -70,14 +69,14 @@ pub(super) fn count_of(write: &LastWrite) -> Option<&'static str> {
     }
 }
 
-/// Returns the rows of an answer. `None`: the server's own answer is right.
+/// Returns the rows of an answer. `None` if the server's own answer is right.
 pub(super) fn rows(asked: Asked, write: &LastWrite) -> Option<Vec<Vec<u8>>> {
     let all: Vec<&Warning> = write.warnings.iter().collect();
     let is_error = |warning: &&Warning| *warning.level == *b"Error";
     let errors: Vec<&Warning> = write.warnings.iter().filter(is_error).collect();
     Some(match asked {
         Asked::RowCount => {
-            // The rows of a question count as -1.
+            // After a question, the count of rows is -1.
             let affected = write.affected.filter(|_| !write.is_behind_question);
             let affected = affected.map(|rows| rows.to_string());
             vec![row(&[affected.as_deref().unwrap_or("-1").as_bytes()])]
@@ -90,7 +89,7 @@ pub(super) fn rows(asked: Asked, write: &LastWrite) -> Option<Vec<Vec<u8>>> {
     })
 }
 
-/// Returns the rows of warnings, without the first ones, and at most so many.
+/// Returns the rows of warnings from an offset on, up to a limit.
 fn part(warnings: &[&Warning], offset: u64, limit: Option<u64>) -> Vec<Vec<u8>> {
     let number = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
     let most = limit.map_or(usize::MAX, number);

@@ -1,4 +1,4 @@
-//! Commands that go to the session's server connection, and their answers, packet by packet.
+//! Relays commands to the session's server connection, and their answers, packet by packet.
 
 use windrow_mysqlwire::answer::{LOOK_BYTES, Step};
 use windrow_mysqlwire::command;
@@ -45,8 +45,8 @@ impl Session {
         answered
     }
 
-    /// Relays the execution of a prepared statement. The server gets the types that the client
-    /// has sent with an execution that was joined.
+    /// Relays the execution of a prepared statement. If only a joined execution had the parameters'
+    /// types, they are added for the server.
     pub(super) async fn relay_execution(
         &mut self,
         head: Head,
@@ -58,7 +58,7 @@ impl Session {
             .get_mut(client.content(head))
             .map(|s| s.parameters);
         let count = usize::from(parameters.unwrap_or_default());
-        // Up to the types.
+        // The packet up to the types.
         client
             .head(head.len.min(11 + count.div_ceil(8) + 2 * count))
             .await?;
@@ -87,7 +87,7 @@ impl Session {
         if let Some(charset) = charset
             && !self.is_charset(&charset).await?
         {
-            // The server would read the strings in the new one.
+            // The server would read the strings in the new character set.
             let client = &mut self.admitted.client;
             let content = client.packet(MAX_EXECUTION_BYTES).await?;
             let content = content.ok_or(SessionEnd::Gone)?;
@@ -124,7 +124,7 @@ impl Session {
         Ok(now == Some(charset))
     }
 
-    /// Answers a text that asks for a joined write before. Returns false for any other text.
+    /// Answers a text that asks about a joined write before it. Returns false for any other text.
     pub(super) async fn answer_of_last_write(&mut self, head: Head) -> Result<bool, SessionEnd> {
         let Some(write) = &self.state.last_write else {
             return Ok(false);
@@ -156,7 +156,7 @@ impl Session {
         Ok(true)
     }
 
-    /// Passes the server's answer on, with other rows.
+    /// Passes on the server's answer with other rows.
     async fn put_answer_with(&mut self, rows: &[Vec<u8>]) -> Result<(), SessionEnd> {
         let (client, server) = (&mut self.admitted.client, &mut self.admitted.server);
         let Some(mut answer) = Answer::to(&[command::QUERY], server.forms) else {
@@ -179,10 +179,10 @@ impl Session {
         }
     }
 
-    /// Relays a `COM_STMT_PREPARE`. What the statement asks for is asked when it is executed, and
-    /// preparing it leaves that as it is.
+    /// Relays a `COM_STMT_PREPARE`. The statement's questions are asked when it is executed.
+    /// Preparing it must not change their answers.
     ///
-    /// `asks`: the statement may ask for the write before.
+    /// `asks` is true if the statement may ask about the write before.
     pub(super) async fn relay_prepare(
         &mut self,
         head: Head,
@@ -193,8 +193,8 @@ impl Session {
         Ok(answer.and_then(|answer| answer.prepared_statement()))
     }
 
-    /// Lets the server hear of the session on its own connection, which would be taken for idle
-    /// while the session writes by its lane (`wait_timeout`). [`Self::end_ping`] reads the answer.
+    /// Sends the server a ping. The server would take the session's connection for idle while the
+    /// session's writes go to the lane (`wait_timeout`). [`Self::end_ping`] reads the answer.
     pub(super) async fn send_ping(&mut self) -> Result<(), SessionEnd> {
         let server = &mut self.admitted.server.wire;
         if !server.is_quiet().await {
@@ -214,14 +214,14 @@ impl Session {
         Ok(())
     }
 
-    /// Relays a client's `COM_PING`. MySQL's answer has the number of warnings of the statement
-    /// before.
+    /// Relays a client's `COM_PING`. MySQL's answer has the number of warnings of the previous
+    /// statement.
     pub(super) async fn relay_ping(&mut self, head: Head) -> Result<(), SessionEnd> {
         let write = self.state.last_write.as_ref();
         let Some(write) = write.filter(|_| !self.shared.is_mariadb()) else {
             return self.relay(head).await.map(drop);
         };
-        // Behind a question there are none, though SHOW WARNINGS still has them.
+        // After a question there are none, though SHOW WARNINGS still has them.
         let count = match write.is_behind_question {
             true => 0,
             false => u16::try_from(write.warnings.len()).unwrap_or(u16::MAX),
@@ -231,7 +231,7 @@ impl Session {
         server.flush().await?;
         let answer = server.packet(MAX_ANSWER_BYTES).await?;
         let mut answer = answer.ok_or(SessionEnd::Gone)?.to_vec();
-        // Behind the counts of rows and of the number, and the status.
+        // The number follows the affected rows, the generated number and the status.
         if let [0, 0, 0, _, _, low, high, ..] = &mut *answer {
             [*low, *high] = count.to_le_bytes();
         }
@@ -251,8 +251,9 @@ impl Session {
         }
     }
 
-    /// Has the session's server connection take over what the statement that is sent next may ask
-    /// of the joined write before. Returns the number of answers that come before its own.
+    /// Sends statements that give the session's server connection the facts about the joined write,
+    /// if the next statement may ask for them. Returns the number of answers that come before that
+    /// statement's own.
     fn put_facts(&mut self, head: Head) -> usize {
         let id = self.state.insert_id.take();
         let write = self.state.last_write.take();
@@ -285,12 +286,12 @@ impl Session {
         count
     }
 
-    /// Returns true if a statement asks for counts or errors of the statement before.
+    /// Returns true if a statement asks for counts or errors of the previous statement.
     fn asks_for_last_write(&mut self, head: Head) -> bool {
         let content = self.admitted.client.content(head);
         match content.first() {
             Some(&command::QUERY) => self.text(head).is_some_and(mentions_row_count),
-            // Its execution may ask.
+            // Its execution may ask for them.
             Some(&command::STMT_PREPARE) => true,
             _ => self
                 .prepared
@@ -299,9 +300,9 @@ impl Session {
         }
     }
 
-    /// Hands a command to the server as it is, but for the number of a `KILL`, and its answer to
-    /// the client. `facts`: the number of answers that come before its own. `None`: the command has
-    /// no answer.
+    /// Sends a command to the server, with the server's number in a `KILL`, and passes the answer
+    /// to the client. `facts` is the number of answers that come before it. `None` if the command
+    /// has no answer.
     async fn exchange(&mut self, head: Head, facts: usize) -> Result<Option<Answer>, SessionEnd> {
         let kill = self.kill(head);
         let (client, server) = (&mut self.admitted.client, &mut self.admitted.server);
@@ -322,7 +323,7 @@ impl Session {
         };
         self.unless_server_ended(sent).await?;
         let answer = self.answers(facts, answer).await?;
-        // The server has decided that this client may do it.
+        // The server has confirmed that this client may kill the session.
         if let (Some(id), Some(answer)) = (kill.and_then(|kill| kill.id), &answer)
             && !answer.is_error()
         {
@@ -357,7 +358,7 @@ impl Session {
         }
     }
 
-    /// Reads the answers that come first, and hands the one behind them to the client as it comes.
+    /// Reads the answers that come first, and passes the next one to the client as it arrives.
     async fn answers(
         &mut self,
         facts: usize,
@@ -365,7 +366,7 @@ impl Session {
     ) -> Result<Option<Answer>, SessionEnd> {
         let server = &mut self.admitted.server;
         for _ in 0..facts {
-            // One that is an error is meant to be one.
+            // An error here is intended: it gives the server the write's error.
             read_reply(&mut server.wire, server.forms).await?;
         }
         let Some(mut answer) = answer else {
@@ -393,20 +394,20 @@ impl Session {
         Ok(Some(answer))
     }
 
-    /// Notes what the end of an answer says.
+    /// Notes the facts from the end of an answer.
     fn follow(&mut self, answer: &Answer) {
         self.state.heard();
         if let Some(status) = answer.status() {
             self.state.set_status(status);
         }
-        // An answer without any may leave those of a statement before it.
+        // An answer without warnings may leave those of an earlier statement in place.
         if answer.has_diagnostics() {
             self.state.has_old_diagnostics = true;
             self.state.last_write = None;
         }
     }
 
-    /// Hands a client's file to the server, up to the empty packet at its end.
+    /// Passes a client's file to the server, up to the empty packet at its end.
     async fn file(&mut self) -> Result<(), SessionEnd> {
         self.admitted.client.flush().await?;
         loop {
@@ -423,8 +424,8 @@ impl Session {
         }
     }
 
-    /// Ends the session if a stream broke. If that is the server's, the client gets what the server
-    /// said before.
+    /// Ends the session if a connection broke. If it was the server's, the client gets what the
+    /// server sent before.
     async fn unless_server_ended(
         &mut self,
         forwarded: Result<(), ForwardError>,
@@ -435,7 +436,7 @@ impl Session {
         Ok(forwarded?)
     }
 
-    /// Hands over all that the server has sent before its end.
+    /// Passes on everything that the server sent before its end.
     async fn last_words(&mut self) {
         let (client, server) = (&mut self.admitted.client, &mut self.admitted.server.wire);
         while let Ok(Some(_)) = server.head(0).await {

@@ -1,6 +1,6 @@
-//! INSERTs that the spool answers, or that are executed once under a key; and the order of a
-//! session's other statements behind them. Such an INSERT is written as a row by a connection of
-//! Windrow's own. Called for each write that could be joined, and before a statement is relayed.
+//! INSERTs that the spool answers or that are executed once under a key, and the order of a
+//! session's other statements after them. One of Windrow's own connections writes such an INSERT as
+//! a row. This is called for each write that could be joined, and before a statement is relayed.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ use crate::register::Interrupt;
 use crate::session_state::LastWrite;
 use crate::statement_kind::StatementKind;
 
-/// The most bytes of a row that the spool takes. A larger one is answered by the database.
+/// The most bytes of a row for the spool. The database answers a larger one.
 const MAX_ROW_BYTES: usize = 512 << 10;
 
-/// The way of a write.
+/// The way in which a write is executed.
 pub(super) enum RowWay {
     /// The client has its answer.
     Answered,
@@ -34,7 +34,7 @@ pub(super) enum RowWay {
 enum NoRow {
     /// The reason, for the client.
     Because(Box<str>),
-    /// The database cannot be asked.
+    /// The database could not be asked.
     Fault(Fault),
 }
 
@@ -70,15 +70,16 @@ fn spools(session: &Session) -> bool {
     }
 }
 
-/// Returns true if the spool answers a row of the session. A session that has not asked for the
-/// spool gets the number of its row.
+/// Returns true if the spool answers a row of the session. If the spool is only the configured
+/// default, it does not answer a row with a generated number, because the client may ask for the
+/// number.
 fn spools_row(session: &Session, row: &AsRow) -> bool {
     let has_asked = session.own.ack == Some(AckSetting::Spool);
     spools(session) && (has_asked || !matches!(row.number, RowNumber::Generated(_)))
 }
 
-/// Returns true if the session itself has asked for the spool or set a key: its INSERTs go no other
-/// way.
+/// Returns true if the session itself has asked for the spool or set a key: its INSERTs must not be
+/// executed in another way.
 pub(super) fn has_asked(session: &Session) -> bool {
     session.own.ack == Some(AckSetting::Spool) || session.own.key.is_some()
 }
@@ -88,8 +89,8 @@ pub(super) fn may_write(session: &Session) -> bool {
     session.own.key.is_some() || spools(session)
 }
 
-/// Writes a call as a row, if the session wants that and it can be. Before any other call, waits
-/// until the database has what the session has in the spool.
+/// Writes a call as a row, if the session asks for that and it is possible. Before any other call,
+/// waits until the session's writes in the spool are in the database.
 ///
 /// # Errors
 /// The session ends.
@@ -195,7 +196,7 @@ async fn commit(
     Ok(RowWay::Answered)
 }
 
-/// Begins the write that the session's key is for. `None`: the session has no key.
+/// Begins the write that the session's key is for; `None` if the session has no key.
 fn begin_key(session: &mut Session) -> Result<Option<KeyedRequest>, Fault> {
     let key = session.own.key.take();
     let (Some(keys), Some(key)) = (&session.shared.keys, key) else {
@@ -205,7 +206,7 @@ fn begin_key(session: &mut Session) -> Result<Option<KeyedRequest>, Fault> {
     begun.map(Some)
 }
 
-/// Hands a row to the spool, and waits until it is durable.
+/// Appends a row to the spool, and waits until it is durable.
 async fn spool(session: &mut Session, key: Option<KeyedRequest>, unit: Unit) -> UnitOutcome {
     let shared = Arc::clone(&session.shared);
     let Some(spool) = &shared.spool else {
@@ -237,7 +238,7 @@ async fn spool(session: &mut Session, key: Option<KeyedRequest>, unit: Unit) -> 
     outcome.map(|_| [WriteDone::rows(1)].into_iter().collect())
 }
 
-/// Has a row committed under a key. It is executed although the client may leave.
+/// Commits a row under a key. This continues even if the client leaves.
 async fn under_key(session: &mut Session, key: KeyedRequest, unit: Unit) -> UnitOutcome {
     let ended = || Fault::internal("a write was not answered");
     let source = session.state.source.as_ref().ok_or_else(ended)?;
@@ -250,7 +251,8 @@ async fn under_key(session: &mut Session, key: KeyedRequest, unit: Unit) -> Unit
     outcomes?.pop().unwrap_or_else(|| Err(ended().into()))
 }
 
-/// Answers an INSERT that wrote a row. Its number is 0 if the server is still to generate it.
+/// Answers an INSERT that wrote a row. The row's number is 0 if the server has not generated it
+/// yet.
 fn put_done(session: &mut Session, number: &RowNumber, done: Option<&WriteDone>) {
     let returned = done.and_then(|done| done.returned.as_ref()?.rows.first()?.first());
     let returned = match returned {
@@ -281,9 +283,9 @@ fn put_done(session: &mut Session, number: &RowNumber, done: Option<&WriteDone>)
     });
 }
 
-/// Prepares for a statement that is not written as a row: waits until the database has what the
-/// session has in the spool. `reason`: why it is no row, for the client. Returns false if the
-/// statement must not be executed: the client has an error then.
+/// Prepares for a statement that is not written as a row: waits until the session's writes in the
+/// spool are in the database. `reason` tells the client why the statement is no row. Returns false
+/// if the statement must not be executed: the client has an error then.
 ///
 /// # Errors
 /// The session ends.
@@ -310,10 +312,10 @@ pub(super) async fn before_another(
     Ok(error.is_none())
 }
 
-/// Waits until the database has what the session has in the spool. `KILL QUERY` ends the wait.
+/// Waits until the session's writes in the spool are in the database. `KILL QUERY` ends the wait.
 ///
 /// # Errors
-/// Outside: the session ends. Inside: the error that the client gets.
+/// Outer: the session ends. Inner: the error that the client gets.
 async fn reach(session: &mut Session) -> Result<Result<(), Fault>, SessionEnd> {
     let shared = Arc::clone(&session.shared);
     let spooled = session.spooled.take_if(|spooled| spooled.is_ahead());
@@ -329,7 +331,7 @@ async fn reach(session: &mut Session) -> Result<Result<(), Fault>, SessionEnd> {
         reached = spooled.reach(&*spool.spooling) => Ok(reached),
         () = cancelled.cancelled() => Ok(Err(Fault::called_back())),
         () = shared.stop.cancelled() => Err(SessionEnd::Said(errors::shutdown())),
-        // The server ends the connection.
+        // The server is ending the connection.
         _ = server.head(0) => Err(SessionEnd::Gone),
     };
     info.set_interrupt(None);
