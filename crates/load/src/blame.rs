@@ -1,7 +1,7 @@
 //! Finds the value of a row that a refusal is about. Pure.
 //!
-//! A database names the column, or the value or its type. If only one field of the row fits, that
-//! field is meant.
+//! A database names the column, or the value or its type. If only one field of the row matches, it
+//! is that one.
 
 use std::fmt::Write as _;
 
@@ -25,7 +25,7 @@ pub(super) struct Blame<'a> {
     pub(super) value: Option<String>,
 }
 
-/// Returns the columns of a load. `table`: the columns of its table, if they are known.
+/// Returns the columns of a load. `table` holds the columns of its table, if they are known.
 pub(super) fn targets(columns: &[Name], table: Option<&[LoadColumn]>) -> Vec<TargetColumn> {
     let type_name = |name: &Name| {
         let found = table?.iter().find(|column| column.name == *name)?;

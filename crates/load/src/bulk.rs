@@ -33,11 +33,11 @@ pub(super) struct Piece<'a> {
 pub(super) enum BulkOutcome {
     /// The piece is written, but for the rows that were left out.
     Loaded(Filtered),
-    /// Nothing is written; the rows are to take another form.
+    /// Nothing is written. The rows must be written in another form.
     Refused(Fault),
-    /// The bulk form does not read records; they are to be split into fields.
+    /// The bulk form does not read records. They must be split into fields.
     Unread,
-    /// The bulk form cannot do what the load asks for; all rows are to go through a lane.
+    /// The bulk form cannot do what the load needs. All rows must be written through a lane.
     Unsupported(Fault),
 }
 
@@ -51,7 +51,7 @@ impl BulkWriter {
         }
     }
 
-    /// Writes a piece, or nothing of it.
+    /// Writes all of a piece, or nothing.
     pub(super) async fn load(
         &mut self,
         piece: Piece<'_>,
@@ -63,7 +63,7 @@ impl BulkWriter {
         let records = piece.records;
         let claim = mark.as_ref().map(|mark| Claim { mark, records });
         let mut retries = shared.retries();
-        // True once a commit may have taken place whose answer was lost.
+        // True once the answer to a commit was lost, so that the rows may be written.
         let mut doubtful = false;
         loop {
             let mut loader = match self.loader.take() {
@@ -134,7 +134,7 @@ impl BulkWriter {
         let open = |(_, record): &(usize, &u64)| !done.holds(**record);
         let records = piece.records.iter().enumerate();
         let left: Vec<usize> = records.filter(open).map(|(place, _)| place).collect();
-        // How many were there before cannot be known any more.
+        // The number of keys that existed before cannot be known any more.
         let loaded = Loaded {
             written: (piece.contents.count() - left.len()) as u64,
             ignored: 0,
@@ -149,7 +149,7 @@ impl BulkWriter {
     }
 }
 
-/// Opens a loader, or returns the reason why the bulk form cannot do what the load asks for.
+/// Opens a loader, or returns the reason why the bulk form cannot do what the load needs.
 async fn open(
     shared: &Shared,
     bulk: &dyn Bulk,

@@ -3,7 +3,7 @@
 use windrow_core::name::check_column;
 use windrow_core::{LoadColumn, Means, Name};
 
-/// A column of the file that is wanted, and the table's column that it goes to.
+/// A column of the file to be loaded, and the column of the table for its values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pick {
     /// The name in the file; in a file without names the column's number, from 1.
@@ -16,7 +16,7 @@ impl Pick {
     /// Reads `name` or `name=target`.
     ///
     /// # Errors
-    /// The sentence for the user.
+    /// A message for the user.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (from, to) = text.split_once('=').unwrap_or((text, text));
         if from.is_empty() {
@@ -33,16 +33,16 @@ impl Pick {
     }
 }
 
-/// The columns that are read, and where they go.
+/// The columns that are read, and their columns in the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ColumnMatch {
-    /// The columns of the file that are read, counted from 0, in this order.
+    /// The columns of the file that are read, counted from 0, in the order of the rows.
     pub(super) chosen: Vec<usize>,
     /// The table's column of each.
     pub(super) columns: Box<[Name]>,
     /// The meaning of a text in each of them.
     pub(super) means: Vec<Means>,
-    /// True if the table lacks some of them: they are to be created.
+    /// True if the table lacks some of them, so that they must be created.
     pub(super) lacking: bool,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct ColumnSides<'a> {
     pub(super) file: Option<&'a [Name]>,
     /// The number of the file's columns, if it is known.
     pub(super) fields: Option<usize>,
-    /// The columns that are wanted; `None`: all.
+    /// The columns to be loaded; `None` for all.
     pub(super) picks: Option<&'a [Pick]>,
     /// The table's columns in its order; `None` if they cannot be known before the first write.
     pub(super) table: Option<&'a [LoadColumn]>,
@@ -114,7 +114,7 @@ impl ColumnSides<'_> {
 
     /// Returns the name that a column has in the table, and the table's column if the table is
     /// known. A name that the table does not have and that is longer than PostgreSQL's are is cut
-    /// as PostgreSQL cuts it, with a number behind it if another column has that name already.
+    /// as PostgreSQL cuts it, with a number at its end if another column has that name already.
     fn target(&self, name: Name, taken: &mut Vec<Name>) -> (Name, Option<Option<&LoadColumn>>) {
         let find = |name: &Name| self.table.map(|table| find(table, name));
         let found = find(&name);
@@ -181,9 +181,9 @@ impl ColumnSides<'_> {
 }
 
 impl ColumnSides<'_> {
-    /// Returns the names that are wanted besides those of the first record, if each record names
-    /// its columns. `others`: names in further records. A column of the table that has a default is
-    /// wanted only if one of them names it: a record without it would get NULL there.
+    /// Returns the names to be loaded besides those of the first record, if each record names its
+    /// columns. `others` are names in further records. A column of the table that has a default is
+    /// loaded only if one of them names it: a record without it would get NULL there.
     pub(super) fn further(&self, others: &[Name]) -> Vec<Name> {
         let file = self.file.unwrap_or_default();
         if let Some(picks) = self.picks {
@@ -247,7 +247,7 @@ fn positions(names: &[Name], wanted: impl Fn(&Name) -> bool) -> Vec<usize> {
     found.map(|(at, _)| at).collect()
 }
 
-/// Finds the column of exactly this name, or else the only one that differs in case alone.
+/// Finds the column of exactly this name, or else the only one that differs only in case.
 fn find<'t>(table: &'t [LoadColumn], name: &Name) -> Option<&'t LoadColumn> {
     if let Some(found) = table.iter().find(|column| column.name == *name) {
         return Some(found);
@@ -263,7 +263,7 @@ fn same(one: &Name, other: &Name) -> bool {
     one.to_lowercase() == other.to_lowercase()
 }
 
-/// Returns the columns that can be given values.
+/// Returns the columns that may be given values.
 fn given(table: &[LoadColumn]) -> Vec<Name> {
     let given = table.iter().filter(|column| !column.generated);
     given.map(|column| column.name.clone()).collect()

@@ -10,7 +10,7 @@ use crate::source::SourceFault;
 /// The reason why a load ends early. Portions that were committed before stay.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// A file cannot be read, or not to its end.
+    /// A file cannot be read to its end.
     #[error(transparent)]
     Source(#[from] SourceFault),
     /// The options do not fit the file, the table or the database.
@@ -24,7 +24,7 @@ pub enum LoadError {
         /// The database's error.
         fault: Fault,
     },
-    /// The database was away for too long. Portions under way were not written.
+    /// The database was unreachable for too long. Portions under way were not written.
     #[error("{place}: the database was waited for as long as --away-wait = {} allows: {fault}", seconds(*.waited))]
     Away {
         /// File and lines, or the file alone.
@@ -67,7 +67,7 @@ pub enum LoadError {
     /// The load was interrupted.
     #[error("interrupted")]
     Interrupted,
-    /// A task of the load ended in a way that it never should.
+    /// A task of the load ended in a way that is a defect.
     #[error("{0}; this is a defect in Windrow")]
     Defect(&'static str),
 }

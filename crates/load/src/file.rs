@@ -1,4 +1,4 @@
-//! One file: its columns, what is done of it already, its reader and its workers.
+//! Loads one file: its columns, the records that are done already, its reader and its workers.
 
 use std::sync::{Arc, Mutex};
 
@@ -33,8 +33,8 @@ const PORTION_FIELDS: usize = 400_000;
 /// Rows of a portion for databases without a bulk form.
 const PORTION_ROWS: usize = 10_000;
 
-/// Connections that load at once by default: more of them pay only if the database has cores to
-/// spare.
+/// The default number of connections that load at once. More of them help only if the database has
+/// idle cores.
 const JOBS: usize = 2;
 
 /// The outcome of a file.
@@ -45,18 +45,18 @@ pub(super) struct FileDone {
     pub(super) form: String,
     /// The line of a last record without its end, which was not loaded.
     pub(super) left: Option<u64>,
-    /// The number of empty lines passed over, and the first of them.
+    /// The number of empty lines that were skipped, and the line of the first.
     pub(super) empty: (u64, u64),
-    /// The line of the first backslash that may be an escape, in a file between tabs.
+    /// The line of the first backslash that may be an escape, in a tab-separated file.
     pub(super) backslashes: Option<u64>,
     pub(super) made: Vec<MadeColumn>,
 }
 
-/// A file that is open, and how its columns go to those of the table.
+/// An open file, with its columns matched to those of the table.
 struct OpenFile {
     source: Box<dyn Source>,
     matched: ColumnMatch,
-    /// Columns that stay the same if the file grows; they identify its load.
+    /// Columns that stay the same when the file grows; they identify its load.
     lasting: Vec<Name>,
 }
 
@@ -82,7 +82,7 @@ impl Run {
         Ok(())
     }
 
-    /// Loads one file. `bytes_before`: those of the files before it.
+    /// Loads one file. `bytes_before` is the size of the files before it.
     pub(super) async fn file(
         &self,
         input: Input,
@@ -283,7 +283,7 @@ impl Run {
         }
     }
 
-    /// Reads what earlier runs of the load have done.
+    /// Reads which records earlier runs of the load have done.
     async fn earlier(
         &self,
         marking: Option<&Marking>,
@@ -303,10 +303,10 @@ impl Run {
         })
     }
 
-    /// Puts one mark of the whole file in the place of many.
+    /// Replaces the marks of the file by one.
     async fn finish(&self, shared: &Shared, done: &Spans, read: ReadEnd) -> Result<(), LoadError> {
         let file = &shared.origin.file;
-        // A last line without its end may have been taken for a record once.
+        // An earlier run may have read a last line without its end as a record.
         let records = read.records + u64::from(read.left.is_some());
         if records < done.end() {
             return Err(LoadError::Invalid(format!(
@@ -331,8 +331,8 @@ impl Run {
         }
     }
 
-    /// Returns the columns that were created or changed. `before`: the table's columns before the
-    /// load. `declared`: the types that the file declares.
+    /// Returns the columns that were created or changed. `before` holds the table's columns before
+    /// the load, `declared` the types that the file declares.
     async fn made(
         &self,
         shared: &Shared,
@@ -364,7 +364,7 @@ impl Run {
         Ok(columns.iter().enumerate().filter_map(made).collect())
     }
 
-    /// Calls the database, and calls again while it is away or other sessions conflict.
+    /// Calls the database, again while it is unreachable or other sessions conflict.
     pub(super) async fn ask<T, F: Future<Output = Result<T, Fault>>>(
         &self,
         place: &str,
@@ -385,7 +385,7 @@ impl Run {
 
     /// Returns the number of workers.
     fn jobs(&self, bulk: Option<&dyn Bulk>) -> usize {
-        // A later row takes the place of an earlier one, so their order counts.
+        // A later row replaces an earlier one, so their order matters.
         let usual = match self.load.on_conflict {
             OnConflict::Update => 1,
             OnConflict::Error | OnConflict::Ignore => JOBS,
@@ -399,8 +399,8 @@ impl Run {
         asked.unwrap_or_else(|| bulk.map_or(PORTION_ROWS, Bulk::portion_rows).max(1))
     }
 
-    /// Starts to read. The portions made here, two more than jobs, are all the memory that the
-    /// file's rows use.
+    /// Starts reading. The rows of the file use the memory of the portions that are made here, two
+    /// more than jobs.
     fn start(
         &self,
         shared: &Arc<Shared>,

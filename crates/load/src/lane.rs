@@ -1,8 +1,9 @@
-//! Rows through a lane: each for itself, with its own outcome. For databases without a bulk form,
-//! and for what a bulk form refuses.
+//! Writes rows through a lane, each with its own outcome: for databases without a bulk form, and
+//! for rows that a bulk form refuses.
 //!
-//! The lane waits for a database that is away and for other sessions, and tries again
-//! ([`RetryPolicy`]). Only rows whose outcome is unknown come back: their marks are read first.
+//! The lane waits for an unreachable database and for other sessions, and tries again
+//! ([`RetryPolicy`]). Only rows whose outcome is unknown come back here: their marks are read
+//! first.
 
 mod outcome;
 
@@ -21,16 +22,16 @@ use super::parcel::{Parcel, place};
 use super::retries::Retries;
 use super::shared::Shared;
 
-/// Rows that are handed to the lane at once at most.
+/// The most rows that are sent to the lane at once.
 const CHUNK_ROWS: usize = 1000;
 
 /// Bytes of a chunk after which no further row is added.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// Chunks under way at once, so that rows are made while others are written.
+/// Chunks under way at once, so that rows are encoded while others are written.
 const CHUNKS_AHEAD: usize = 4;
 
-/// The way of rows into one table through a lane.
+/// Writes rows into one table through a lane.
 pub(super) struct Lane {
     intake: Intake,
     shape: Arc<Shape>,
@@ -78,7 +79,7 @@ impl Lane {
         loop {
             let mut unknown = UnknownRows::default();
             let sent = self.pass(parcel, &pending, &mut unknown, &mut bad).await;
-            // Rejects are in their file before anything says that their rows are done.
+            // Rejects must be in their file before a mark covers their rows.
             let settled = shared.rejects.settle(&shared.origin);
             sent?;
             settled?;
@@ -225,8 +226,8 @@ impl Lane {
             end: record + 1,
         };
         let mark = Write::new(Arc::clone(&self.mark_shape), marking.mark(span).row());
-        // The mark comes first: another run's mark of this row waits for the end of this unit from
-        // its beginning on.
+        // The mark comes first, so that another run's mark of this row waits for the end of this
+        // unit.
         Unit::of([mark, write])
     }
 }
@@ -235,7 +236,7 @@ impl Lane {
 struct UnitMaker<'a> {
     lane: &'a Lane,
     fields: windrow_core::load::Fields<'a>,
-    /// The place of the row that `fields` is at.
+    /// The place of the next row of `fields`.
     at: usize,
     columns: usize,
     records: &'a [u64],
@@ -282,7 +283,7 @@ impl<'a> UnitMaker<'a> {
     }
 }
 
-/// Returns the fault of a row of which a trigger or a rule of the database has written nothing.
+/// Returns the fault of a row that a trigger or a rule of the database did not write.
 fn dropped() -> Fault {
     Fault::new(
         FaultClass::Check,

@@ -77,18 +77,18 @@ pub struct Load {
     pub jobs: Option<NonZero<usize>>,
     /// The most rows of a portion; `None`: as many as suit the database.
     pub portion_rows: Option<NonZero<usize>>,
-    /// The most records of each file that are read; `None`: all.
+    /// The most records of each file that are read; `None` for all.
     pub limit: Option<u64>,
-    /// The longest wait for a database that is away.
+    /// The longest wait for an unreachable database.
     pub away_wait: Duration,
 }
 
-/// The destination of rows.
+/// The destination of the rows.
 #[derive(Clone)]
 pub struct Target {
     /// The database.
     pub sink: Arc<dyn Database>,
-    /// A lane of it, for rows that go one by one.
+    /// A lane of the database, for rows that are written one by one.
     pub intake: Intake,
 }
 
@@ -101,7 +101,7 @@ pub struct Input {
     pub name: String,
     /// Opens the file.
     pub open: Opener,
-    /// True if it can be opened only once, as standard input.
+    /// True if it can be opened only once, such as standard input.
     pub once: bool,
     /// The identity of the file from one run to the next, if a later run may continue the load. Its
     /// source must then keep [`crate::source::IDENTIFYING_BYTES`], which show that the file is
@@ -118,21 +118,21 @@ pub struct Summary {
     pub counts: Reading,
     /// The form by which rows were written: the bulk form's name, or that of the lane.
     pub form: String,
-    /// Files of which an earlier run had loaded all.
+    /// The number of files that an earlier run had loaded completely.
     pub done_before: usize,
     /// Files whose last line has no end and was not loaded
-    /// ([`crate::source::Options::unfinished`]), and the number of the line.
+    /// ([`crate::source::Options::unfinished`]), with the number of the line.
     pub left: Vec<(String, u64)>,
-    /// Files of CSV with empty lines, which were passed over: how many, and the first of them.
+    /// CSV files with empty lines, which were skipped: the number of those lines, and the first.
     pub empty_lines: Vec<(String, u64, u64)>,
-    /// Files between tabs whose backslashes were loaded as they stand and may be escapes of COPY's
-    /// text format: the line of the first.
+    /// Tab-separated files whose backslashes were loaded unchanged although they may be escapes of
+    /// COPY's text format: the line of the first.
     pub backslashes: Vec<(String, u64)>,
-    /// Columns that were made or given another type.
+    /// Columns that were created or given another type.
     pub made: Vec<MadeColumn>,
 }
 
-/// A column that was made, or given another type, from the values of a file.
+/// A column that was created, or given another type, from the values of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MadeColumn {
     /// The column's name.
@@ -162,14 +162,14 @@ pub struct Run {
 }
 
 impl Run {
-    /// Loads files one after the other. On a current tokio runtime with timers.
+    /// Loads files one after another. Needs a current tokio runtime with timers.
     ///
-    /// Cancelling [`Run::stop`] ends it in an orderly way with [`LoadError::Interrupted`]. A future
-    /// that is dropped instead leaves portions under way to themselves; with marks the next run
-    /// knows which of them were written.
+    /// Cancelling [`Run::stop`] ends the load with [`LoadError::Interrupted`] once the portions
+    /// under way are finished. If the future is dropped instead, the portions under way may or may
+    /// not be written; with marks, the next run knows which of them were.
     ///
     /// # Errors
-    /// The reason why the load ended early. Portions committed before stay.
+    /// The reason why the load ended early. Portions that were committed before stay.
     pub async fn files(&self, inputs: Vec<Input>) -> Result<Summary, LoadError> {
         let mut summary = Summary {
             form: self.form(),
@@ -199,8 +199,8 @@ impl Run {
         Ok(summary)
     }
 
-    /// Returns the name of the form by which rows are written. Some databases know it only once
-    /// they have loaded.
+    /// Returns the name of the form by which rows are written. Some databases know it only after
+    /// they have loaded rows.
     pub fn form(&self) -> String {
         Self::form_of(self.target.sink.bulk().as_deref())
     }

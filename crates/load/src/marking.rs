@@ -23,7 +23,7 @@ impl Marking {
         }
     }
 
-    /// Reads the records that are done. Waits for the database.
+    /// Reads which records are done. Waits for the database.
     pub(super) async fn read(
         &self,
         retries: &mut Retries<'_>,
@@ -33,14 +33,14 @@ impl Marking {
         Ok(Spans::new(spans))
     }
 
-    /// Returns the name under which the portions are kept whose rows go through the lane.
+    /// Returns the name under which portions are noted whose rows go through the lane.
     pub(super) fn lane_name(&self) -> Box<str> {
         format!("{}/lane", self.load).into()
     }
 
-    /// Notes a portion before rows of it go through the lane. A later run must not write these rows
-    /// by the bulk form, also if this run is killed: rows that are on their way then are known by
-    /// their own marks, which a mark of many rows does not meet. Waits for the database.
+    /// Notes a portion before its rows go through the lane. Even if this run is killed, a later run
+    /// must not write these rows by the bulk form: rows under way then have marks of their own,
+    /// which do not conflict with a mark of many rows. Waits for the database.
     pub(super) async fn note_lane(
         &self,
         span: Span,

@@ -17,7 +17,7 @@ pub struct Meter {
 pub struct Reading {
     /// Rows that were written.
     pub written: u64,
-    /// Rows that were left out because their key was there already.
+    /// Rows that were left out because their key existed.
     pub ignored: u64,
     /// Rows that were refused.
     pub rejected: u64,

@@ -1,17 +1,17 @@
-//! A portion on its way to a worker, and the place of its rows in messages.
+//! A portion for a worker, and the place of its rows in messages.
 
 use windrow_core::Span;
 
 use super::rejects::Origin;
 use crate::source::Portion;
 
-/// A portion, and the records that it is made of.
+/// A portion, and the records that it consists of.
 #[derive(Debug)]
 pub(super) struct Parcel {
     pub(super) portion: Portion,
     pub(super) span: Span,
-    /// True if an earlier run has sent rows of the span through its lane, of which some may still
-    /// be on their way: each row goes through the lane with a mark of its own, as they did.
+    /// True if an earlier run sent rows of the span through its lane, some of which may still be
+    /// under way. Each row then goes through the lane with its own mark, as in that run.
     pub(super) by_lane: bool,
 }
 

@@ -13,13 +13,13 @@ use super::spans::Spans;
 use super::way::Ways;
 use crate::source::{Portion, PortionLimits, Source, SourceFault};
 
-/// Reads one file. Portions that workers give back are filled again, so memory is allocated once.
+/// Reads one file. Portions that workers return are filled again, so memory is allocated once.
 pub(super) struct Reader {
     pub(super) source: Box<dyn Source>,
     pub(super) most: PortionLimits,
-    /// The style of records that can be passed on as they stand.
+    /// The style of the records, if they can be passed on as in the file.
     pub(super) style: Option<Arc<CsvStyle>>,
-    /// Says whether they are to be passed on.
+    /// Tells whether they are passed on so.
     pub(super) ways: Arc<Mutex<Ways>>,
     /// The most records that are read.
     pub(super) limit: u64,
@@ -30,12 +30,12 @@ pub(super) struct Reader {
     pub(super) halt: CancellationToken,
 }
 
-/// The records of a file that earlier runs of its load have dealt with.
+/// The records of a file that earlier runs of its load have processed.
 #[derive(Debug, Default)]
 pub(super) struct EarlierRuns {
     /// The records that need no work: those with a mark, and those in the file of rejects.
     pub(super) done: Spans,
-    /// The records of portions of which rows were sent through the lane.
+    /// The records of portions whose rows were sent through the lane.
     pub(super) by_lane: Spans,
 }
 
@@ -50,9 +50,9 @@ pub(super) struct ReadEnd {
     pub(super) whole: bool,
     /// The line of a last record without its end, which was not read.
     pub(super) left: Option<u64>,
-    /// The number of empty lines passed over, and the first of them.
+    /// The number of empty lines that were skipped, and the line of the first.
     pub(super) empty: (u64, u64),
-    /// The line of the first backslash that may be an escape, in a file between tabs.
+    /// The line of the first backslash that may be an escape, in a tab-separated file.
     pub(super) backslashes: Option<u64>,
 }
 
@@ -64,7 +64,7 @@ impl Reader {
         full: &mpsc::Sender<Parcel>,
     ) -> Result<ReadEnd, SourceFault> {
         let mut records = 0;
-        // The memory of records that were passed over.
+        // The memory of records that were skipped.
         let mut spare = None;
         loop {
             if self.halt.is_cancelled() {
@@ -106,7 +106,7 @@ impl Reader {
                     }
                 }
             }
-            // Records read before a fault are handed out all the same.
+            // Records that were read before a fault are still passed on.
             if !outcome? {
                 return Ok(self.end(records, true));
             }

@@ -1,10 +1,10 @@
 //! Rows that were refused: counted, shown, and kept in a file that can be corrected and loaded
 //! again.
 //!
-//! `FILE` holds the rows as they were in the source, behind the header that the source has.
-//! `FILE.reasons` holds one JSON object a line for each of them, in the same order. Rows are
-//! written before their reasons, and both before the mark that covers them. A reason says where its
-//! row ends in `FILE`, so half of a row, left by a crash, is cut off.
+//! `FILE` holds the rows as they were in the source, after the source's header. `FILE.reasons`
+//! holds one JSON object a line for each of them, in the same order. Rows are written before their
+//! reasons, and both before the mark that covers them. A reason contains the place in `FILE` where
+//! its row ends, so a partial row that a crash left is cut off.
 
 mod file;
 mod reject;
@@ -39,7 +39,8 @@ struct RejectState {
 }
 
 impl Rejects {
-    /// Refused rows are counted and passed to `listener`. More than `most` of them end the load.
+    /// Makes a list that counts refused rows and passes them to `listener`. More than `most` of
+    /// them end the load.
     pub fn new(most: Option<u64>, listener: Listener) -> Self {
         Self {
             most,
@@ -48,9 +49,9 @@ impl Rejects {
         }
     }
 
-    /// Keeps refused rows in a file too. `go_on`: a file that an earlier run has written is
-    /// continued. Without `go_on` a file that is not empty is an error, because its rows may still
-    /// be needed.
+    /// Keeps refused rows in a file too. With `go_on`, a file that an earlier run has written is
+    /// continued. Without it, a file that is not empty is an error, because its rows may still be
+    /// needed.
     ///
     /// # Errors
     /// [`LoadError::Rejects`].
@@ -59,7 +60,7 @@ impl Rejects {
         Ok(())
     }
 
-    /// True if refused rows are kept.
+    /// Returns true if refused rows are kept in a file.
     pub(super) fn keeps(&self) -> bool {
         self.state().pair.is_some()
     }

@@ -1,4 +1,4 @@
-//! The name of a load in the database that it fills, and the check that its file is the same.
+//! Names a load in the database that it fills, and checks that its file is the same.
 
 use std::fmt::Write as _;
 
@@ -16,8 +16,7 @@ pub enum Identity {
     Name(Box<str>),
 }
 
-/// The most bytes of a file's name that stand in a load's name, for those who read the table of
-/// marks.
+/// The most bytes of a file's name in a load's name, for those who read the table of marks.
 const LABEL: usize = 40;
 
 impl Identity {
@@ -42,7 +41,7 @@ impl Identity {
         let mut name: String = tail.chars().map(plain).take(LABEL).collect();
         name.push('-');
         for byte in hash.finalize().iter().take(16) {
-            // A string takes everything.
+            // Writing to a string cannot fail.
             write!(name, "{byte:02x}").ok();
         }
         name.into()
@@ -55,7 +54,7 @@ pub(super) fn head_of(load: &str) -> Box<str> {
 }
 
 /// Returns the beginning of a file as a span: its start is a hash of the bytes, its length is their
-/// number. `most`: the number of bytes that an earlier run has seen.
+/// number. `most` is the number of bytes that an earlier run has read.
 pub(super) fn head(bytes: &[u8], most: Option<u64>) -> Span {
     let most = most.and_then(|most| usize::try_from(most).ok());
     let most = most.unwrap_or(usize::MAX).min(IDENTIFYING_BYTES);

@@ -1,4 +1,4 @@
-//! Retries of calls to the database that no lane makes.
+//! Retries calls to the database that do not go through a lane.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::LoadError;
 const FIRST_DELAY: Duration = Duration::from_millis(10);
 const LONGEST_DELAY: Duration = Duration::from_secs(1);
 
-/// Bounded retries: until an attempt succeeds, until the time is over, or until the load is to end.
+/// Retries until an attempt succeeds, the time is over, or the load is to end.
 #[derive(Debug)]
 pub(super) struct Retries<'a> {
     policy: RetryPolicy,
@@ -35,7 +35,7 @@ impl<'a> Retries<'a> {
         }
     }
 
-    /// Calls the database, and calls again while a retry may help. `place`: what the call is for.
+    /// Calls the database, again while a retry may help. `place` names the call's rows.
     pub(super) async fn call<T, F: Future<Output = Result<T, Fault>>>(
         &mut self,
         place: impl Fn() -> String,
@@ -57,9 +57,9 @@ impl<'a> Retries<'a> {
         }
     }
 
-    /// Waits before another attempt. Conflicts are counted. Everything else is waited for as a
-    /// database that is away, locks too: how long these take does not depend on the number of
-    /// attempts.
+    /// Waits before another attempt. Conflicts are counted. For everything else, locks included,
+    /// the limit is the time to wait for an unreachable database, because how long it lasts does
+    /// not depend on the number of attempts.
     pub(super) async fn wait(
         &mut self,
         fault: Fault,

@@ -26,9 +26,9 @@ pub(super) struct Shared {
     pub(super) marking: Option<Marking>,
     /// The forms that portions took so far; shared with the reader.
     pub(super) ways: Arc<Mutex<Ways>>,
-    /// The reason why the bulk form is not used, if it is not.
+    /// The reason why the bulk form is not used; `None` if it is.
     pub(super) unsupported: Mutex<Option<String>>,
-    /// The values seen in a table that is made from them.
+    /// The values that were seen, if the table is created from them.
     pub(super) witness: Option<Mutex<Witness>>,
     pub(super) away_wait: Duration,
     pub(super) halt: CancellationToken,

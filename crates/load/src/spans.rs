@@ -7,7 +7,7 @@ use windrow_core::Span;
 pub(super) struct Spans(Vec<Span>);
 
 impl Spans {
-    /// Joins spans in any order.
+    /// Sorts spans, and joins those that touch or overlap.
     pub(super) fn new(spans: impl IntoIterator<Item = Span>) -> Self {
         let mut all: Vec<Span> = spans.into_iter().filter(|s| s.first < s.end).collect();
         all.sort_unstable();
@@ -21,7 +21,7 @@ impl Spans {
         Self(joined)
     }
 
-    /// True if nothing is done.
+    /// Returns true if nothing is done.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -31,12 +31,12 @@ impl Spans {
         self.0.last().map_or(0, |span| span.end)
     }
 
-    /// True if a record is done.
+    /// Returns true if a record is done.
     pub(super) fn holds(&self, record: u64) -> bool {
         self.at(record).0
     }
 
-    /// True if nothing of a span is done.
+    /// Returns true if nothing of a span is done.
     pub(super) fn holds_none(&self, span: Span) -> bool {
         let (is_done, until) = self.at(span.first);
         !is_done && until.is_none_or(|until| until >= span.end)

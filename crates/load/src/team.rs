@@ -32,8 +32,8 @@ pub(super) struct Team<'a> {
 }
 
 impl Team<'_> {
-    /// Writes all portions. `create`: the first one makes the table; the types that the file
-    /// declares for its columns.
+    /// Writes all portions. If `create` is given, the first portion creates the table. It lists the
+    /// types that the file declares for its columns.
     pub(super) async fn work(
         &self,
         channels: &Channels,
@@ -59,7 +59,7 @@ impl Team<'_> {
                 self.shared.halt.cancel();
                 Err(LoadError::Defect("a task that writes rows has crashed"))
             });
-            // The first fault is the cause; that the others were stopped is its consequence.
+            // The first fault is the cause. The other workers were stopped because of it.
             if outcome.is_ok() || matches!(outcome, Err(LoadError::Interrupted)) {
                 outcome = ended.and(outcome);
             }

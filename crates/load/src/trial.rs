@@ -1,4 +1,4 @@
-//! Properties of reading that are tried with random bytes (`./test fuzz`) and, in every test run,
+//! Properties of reading that are tested with random bytes (`./test fuzz`) and, in every test run,
 //! with the bytes that were kept.
 
 use std::io::{Cursor, Read};
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::source::{self, Format, Options, Portion, PortionLimits, Source, SourceFault};
 
-/// Gives its bytes a few at a time.
+/// A reader that returns a few bytes at a time.
 struct Dribble {
     data: Cursor<Vec<u8>>,
     most: usize,
@@ -19,7 +19,7 @@ impl Read for Dribble {
     }
 }
 
-/// All content of a file: its rows and bad records, and the fault that ended it.
+/// The content of a file: its rows and invalid records, and the fault that ended it.
 type Content = (Vec<String>, Option<String>);
 
 /// Checks that a file gives the same rows and faults in portions of any size, split at once or
@@ -53,7 +53,7 @@ pub fn file(bytes: &[u8]) {
     let (mut whole, mut parts) = match (open(usize::MAX), open(usize::from(room))) {
         (Ok(whole), Ok(parts)) => (whole, parts),
         (Err(_), Err(_)) => return,
-        // An archive's damage behind the header is met early by who unpacks much at once.
+        // If much is unpacked at once, damage after the header is found earlier.
         (Ok(_), Err(fault)) | (Err(fault), Ok(_)) => return assert!(is_damage(&fault.to_string())),
     };
     let whole = content(&mut *whole, |source, portion| source.read(portion, all));
@@ -111,7 +111,7 @@ fn content(
             Ok(false) => None,
             Err(fault) => Some(fault.to_string()),
         };
-        // What is split later tells of what is bad in another order.
+        // Records that are split later report their faults in another order.
         found.sort();
         return (found.into_iter().map(|(_, record)| record).collect(), ended);
     }

@@ -1,9 +1,9 @@
-//! Chooses the form of each portion from what became of the portions before it.
+//! Chooses the form of each portion by the outcomes of the portions before it.
 //!
-//! Shared by the reader and the workers of a file. Each form costs the database less than the next
+//! The reader and the workers of a file share it. Each form costs the database less than the next
 //! one, and refuses more:
 //!
-//! 1. The records as they stand in the file, if the database splits records itself.
+//! 1. The records as in the file, if the database splits records itself.
 //! 2. All rows by the bulk form.
 //! 3. The rows that look good by the bulk form, the others one by one.
 //! 4. All rows one by one.
@@ -23,21 +23,22 @@ pub(super) enum Way {
     Lane,
 }
 
-/// The forms that portions took so far.
+/// The forms that portions have taken so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ways {
     /// True if the database may split records itself.
     can_pass: bool,
-    /// The portions that are split although the database could split them.
+    /// Portions that are split although the database could split them.
     pass: FormSkips,
-    /// The portions that skip the bulk form.
+    /// Portions that skip the bulk form.
     bulk: FormSkips,
     /// True if the last portion had bad rows, so that the next one is likely to have some.
     has_bad: bool,
 }
 
 impl Ways {
-    /// Nothing known. `can_pass`: the database may split records itself.
+    /// Makes a choice without experience. `can_pass` is true if the database may split records
+    /// itself.
     pub(super) fn new(can_pass: bool) -> Self {
         Self {
             can_pass,
@@ -45,23 +46,24 @@ impl Ways {
         }
     }
 
-    /// Returns true if the reader is not to split the records of the next portion.
+    /// Returns true if the reader must not split the records of the next portion.
     pub(super) fn reads_unsplit(&mut self) -> bool {
         self.can_pass && !self.has_bad && self.pass.is_due()
     }
 
-    /// Returns true if records that were not split are still to be passed on.
+    /// Returns true if records that were not split are still to be sent to the database as they
+    /// are.
     pub(super) fn passes(&self) -> bool {
         self.can_pass && !self.has_bad
     }
 
-    /// Notes that the database reads such records otherwise than Windrow.
+    /// Notes that the database reads such records differently from Windrow.
     pub(super) fn cannot_pass(&mut self) {
         self.can_pass = false;
     }
 
-    /// Returns the form of the next split portion. `is_refused`: the database has refused their
-    /// records.
+    /// Returns the form of the next split portion. `is_refused` is true if the database has refused
+    /// its records.
     pub(super) fn way(&mut self, is_refused: bool) -> Way {
         match self.bulk.is_due() {
             false => Way::Lane,
@@ -70,7 +72,7 @@ impl Ways {
         }
     }
 
-    /// Notes that the bulk form wrote a portion; `has_bad`: without some of its rows.
+    /// Notes that the bulk form wrote a portion, without some of its rows if `has_bad` is true.
     pub(super) fn written(&mut self, way: Way, has_bad: bool) {
         match way {
             Way::Unsplit => self.pass.succeed(),
@@ -90,7 +92,8 @@ impl Ways {
         }
     }
 
-    /// Notes that a portion went through the lane; `has_bad`: some of its rows were refused there.
+    /// Notes that a portion went through the lane, where some of its rows were refused if `has_bad`
+    /// is true.
     pub(super) fn one_by_one(&mut self, has_bad: bool) {
         self.has_bad = has_bad;
     }

@@ -5,7 +5,7 @@ use windrow_core::{Field, Holds, Rows};
 
 use super::blame::SHOWN_CHARS;
 
-/// Words that mean "no value" in many files, in lower case.
+/// Words that mean NULL in many files, in lower case.
 const NOTHING: [&str; 14] = [
     "na", "n/a", "#n/a", "nan", "null", "none", "nil", "\\n", "-", "--", "---", "?", ".", "(null)",
 ];
@@ -25,7 +25,7 @@ struct ColumnWitness {
     text: Option<(u64, Box<str>)>,
 }
 
-/// A text that stands among numbers or times.
+/// A text among numbers or times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OddText {
     /// The other values: `numbers`, `dates and times`.
@@ -34,7 +34,7 @@ pub struct OddText {
     pub line: u64,
     /// The text, or its beginning.
     pub text: Box<str>,
-    /// True if the text means "no value" in many files.
+    /// True if the text means NULL in many files.
     pub is_nothing: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Writes portions: by the bulk form if the database accepts them, and else through the lane. A
-//! load runs several workers side by side.
+//! Writes portions: by the bulk form if the database accepts them, and otherwise through the lane.
+//! A load runs several workers at once.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::source::Portion;
 /// Writes portions.
 pub(super) struct Worker {
     pub(super) shared: Arc<Shared>,
-    /// The bulk form; `None`: all rows go through the lane.
+    /// The bulk form; `None` if all rows go through the lane.
     pub(super) bulk_writer: Option<BulkWriter>,
     pub(super) lane: Lane,
 }
@@ -43,7 +43,7 @@ impl Worker {
             };
             let Some(mut parcel) = parcel else { break };
             if let Err(error) = self.settle(&mut parcel).await {
-                // The others finish what they have begun.
+                // The other workers finish the portions that they have begun.
                 halt.cancel();
                 return Err(error);
             }
@@ -74,7 +74,7 @@ impl Worker {
         if parcel.portion.rows.is_empty() {
             return Ok(());
         }
-        // A record that is no row explains the refusal.
+        // A record that is not a row explains the refusal.
         let is_refused = is_refused && parcel.portion.bad.is_empty();
         let mut way = match parcel.by_lane {
             true => Way::Lane,
@@ -136,7 +136,7 @@ impl Worker {
     }
 
     /// Writes rows of a portion through the lane, then replaces their marks by one of the whole
-    /// portion. Before, notes the portion for later runs. Returns the number of bad rows.
+    /// portion. Before that, notes the portion for later runs. Returns the number of bad rows.
     async fn by_lane(&mut self, parcel: &Parcel, rows: Vec<usize>) -> Result<usize, LoadError> {
         let Some(first) = rows.first().copied() else {
             return Ok(0);
@@ -156,7 +156,8 @@ impl Worker {
         Ok(bad)
     }
 
-    /// Sends all further rows through the lane: the bulk form cannot do what the load asks for.
+    /// Sends all further rows through the lane, because the bulk form cannot do what the load
+    /// needs.
     fn give_up_bulk(&mut self, fault: Fault) {
         self.bulk_writer = None;
         let why = fault.message.into_string();

@@ -1,4 +1,5 @@
-//! Sorts outcomes of a lane: those that concern one row, and those that end the load. Pure.
+//! Classifies the outcomes of a lane: those that concern one row, and those that end the load.
+//! Pure.
 
 use windrow_core::{Fault, FaultClass, Retry, UnitFault, UnitOutcome};
 
@@ -15,14 +16,14 @@ pub(super) enum RowOutcome {
     Bad(Fault),
     /// The outcome cannot be known.
     Unknown(Fault),
-    /// The database has been away for too long, or another session has held a lock for so long.
+    /// The database was unreachable for too long, or another session held a lock for too long.
     Away(Fault),
-    /// No row of this load will ever be written.
+    /// No row of this load can be written.
     End(Fault),
 }
 
-/// SQLSTATE classes of what no row is to blame for: resources, an operator, the system, a defect, a
-/// database that is read only.
+/// SQLSTATE classes of errors that are not the row's fault: resources, an operator, the system, a
+/// defect, a read-only database.
 const NOT_THE_ROW: [&str; 6] = ["25", "53", "57", "58", "F0", "XX"];
 
 /// Judges the outcome of a unit of a row, and of its mark before it if rows are marked.

@@ -29,9 +29,9 @@ struct ReasonLine<'a> {
     record: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     load: Option<&'a str>,
-    /// Where the row ends in the file of rows.
+    /// The place in the file of rows where the row ends.
     ends_at: u64,
-    /// A sum of that file up to there.
+    /// A checksum of that file up to there.
     sum: u64,
 }
 
@@ -51,13 +51,13 @@ pub(super) struct RejectFiles {
     reasons: GrowingFile,
     /// The first line of the file of rows.
     header: Option<Box<[u8]>>,
-    /// True if a write has failed. Nothing more is written then, because it would follow half of a
+    /// True if a write has failed. Nothing more is written then, because it would follow a partial
     /// row.
     broken: bool,
     before: HashMap<String, Vec<Span>>,
 }
 
-/// A file that grows, and what it holds so far.
+/// A file that grows, and its checksum and length so far.
 #[derive(Debug)]
 struct GrowingFile {
     path: PathBuf,
@@ -257,8 +257,8 @@ impl GrowingFile {
 /// The last whole line, the bytes up to its end, and the records of each load.
 type Reasons = (Option<KeptReason>, u64, HashMap<String, Vec<Span>>);
 
-/// Reads the reasons. `rows`: bytes of the file of rows. On a full disk a reason may have been
-/// written without its row: such rows have no marks, and are refused again.
+/// Reads the reasons. `rows` is the length of the file of rows. On a full disk, a reason may have
+/// been written without its row: such rows have no marks, and are refused again.
 fn read_reasons(file: &File, rows: u64) -> io::Result<Reasons> {
     let mut reader = BufReader::new(file);
     let (mut last, mut length) = (None, 0);
@@ -290,7 +290,7 @@ fn read_reasons(file: &File, rows: u64) -> io::Result<Reasons> {
     Ok((last, length, before))
 }
 
-/// FNV-1a, 64 bits: shows that a file was edited.
+/// A checksum (FNV-1a, 64 bits) that shows if a file was edited.
 #[derive(Clone, Copy, Debug)]
 struct Sum(u64);
 

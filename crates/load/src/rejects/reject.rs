@@ -1,10 +1,10 @@
-//! One refused row: its place, the reason, and the message about both.
+//! One refused row: its place, the reason, and the message.
 
 use windrow_core::Fault;
 
 use crate::source::BadRecord;
 
-/// A row that was refused, or a record that is no row.
+/// A refused row, or a record that is not a row.
 #[derive(Clone, Copy, Debug)]
 pub struct Reject<'a> {
     /// The file of the row.
@@ -17,7 +17,7 @@ pub struct Reject<'a> {
     pub raw: &'a [u8],
     /// The reason.
     pub reason: Reason<'a>,
-    /// The column whose value was refused, where that is known.
+    /// The column whose value was refused, if it is known.
     pub column: Option<&'a str>,
     /// The beginning of that value.
     pub value: Option<&'a str>,
@@ -26,7 +26,7 @@ pub struct Reject<'a> {
 /// The reason why a row was refused.
 #[derive(Clone, Copy, Debug)]
 pub enum Reason<'a> {
-    /// The record is no row.
+    /// The record is not a row.
     Form(&'a str),
     /// The database refused it.
     Database(&'a Fault),
@@ -47,7 +47,7 @@ impl<'a> Reason<'a> {
         }
     }
 
-    /// Returns the message; if it repeats a long value, its beginning.
+    /// Returns the message, shortened if it repeats a long value.
     pub fn message(&self) -> &'a str {
         let message: &str = match self {
             Self::Form(reason) => reason,

@@ -24,35 +24,35 @@ use super::window::Window;
 use super::csv_text::style::{Escapes, Style};
 use super::csv_text::unsplit::Unsplit;
 
-/// A CSV file that is read.
+/// An open CSV file.
 pub(super) struct Csv {
     window: Window,
     splitter: Arc<Splitter>,
     names: Option<Vec<Name>>,
-    /// The record that the names are from.
+    /// The record that contains the names.
     heading: Option<Box<[u8]>>,
     found: Record,
-    /// Where the window begins.
+    /// The position where the window begins.
     at: Position,
-    /// A last record without its line end is not handed out.
+    /// True if a last record without its line end is left out.
     unfinished: bool,
     /// The line of such a record.
     left: Option<u64>,
-    /// The number of empty lines, and the first of them.
+    /// The number of empty lines, and the line of the first.
     empty: (u64, u64),
-    /// Backslashes in a file between tabs that may be escapes.
+    /// Backslashes that may be escapes in a tab-separated file.
     backslashes: Option<Backslashes>,
 }
 
-/// Records at the beginning of a file that are looked at before any of it is loaded.
+/// The number of records at the beginning of a file that are checked before any of it is loaded.
 const LOOKED_AT: usize = 100;
 
 impl Csv {
     /// Reads the header, or counts the fields of the first record.
     ///
     /// # Errors
-    /// The file is empty, its header is no list of different names, its first records look as
-    /// though the file were of another form, or it cannot be read.
+    /// The file is empty, its header is not a list of different names, its first records look like
+    /// those of another form, or it cannot be read.
     pub(super) fn open(
         window: Window,
         options: &Options,
@@ -113,7 +113,7 @@ impl Csv {
         Ok(csv)
     }
 
-    /// Refuses a file of one column whose first line has another character between names.
+    /// Refuses a file of one column if its first line has another delimiter between names.
     fn check_delimiter(&self) -> Result<(), SourceFault> {
         let line = self.window.data().get(..self.found.end);
         let line = std::str::from_utf8(line.unwrap_or_default()).unwrap_or_default();
@@ -158,8 +158,8 @@ impl Csv {
         }
     }
 
-    /// Finds the next record; false at the end. Empty lines are no records, unless records have one
-    /// field.
+    /// Finds the next record. Returns false at the end. Empty lines are not records, unless records
+    /// have one field.
     fn find(&mut self) -> Result<bool, SourceFault> {
         let Splitter { style, columns, .. } = *self.splitter;
         let most = columns.unwrap_or(MOST_COLUMNS);
@@ -209,7 +209,7 @@ impl Csv {
         }
     }
 
-    /// Passes over the line that ends the rows of COPY's text format.
+    /// Skips the line that ends the rows of COPY's text format.
     fn end_of_data(&mut self) -> Result<(), SourceFault> {
         self.advance();
         while self.window.data().is_empty() && !self.window.is_last() {
@@ -224,7 +224,7 @@ impl Csv {
         }
     }
 
-    /// Goes on behind the record that was found.
+    /// Moves past the record that was found.
     fn advance(&mut self) {
         self.window.consume(self.found.next);
         self.found.release();
@@ -248,17 +248,18 @@ impl Csv {
         Header::of(&fields).map_err(fault)
     }
 
-    /// Puts the record that was found into the portion. False: the portion has no room for it.
+    /// Puts the record that was found into the portion. Returns false if the portion has no room
+    /// for it.
     fn take(&self, portion: &mut Portion) -> bool {
         let raw = self.window.data().get(..self.found.end);
         let raw = raw.unwrap_or_default();
         self.splitter.take(&self.found, raw, self.at, portion)
     }
 
-    /// Moves whole records from the window to others that are unsplit. True if more of the file may
-    /// bring further ones: not where there is no room for them, nor where what follows needs
-    /// care. A window that is read on although its records have nowhere to go would grow with
-    /// each portion.
+    /// Moves whole records from the window to other unsplit records. Returns true if reading on may
+    /// bring more of them: not if there is no room for them, or if the next record must be
+    /// examined. If the window were read on without room for its records, it would grow with each
+    /// portion.
     fn move_stretch(&mut self, quote: u8, unsplit: &mut Unsplit, most: PortionLimits) -> bool {
         let left = PortionLimits {
             records: most.records.saturating_sub(unsplit.records),
@@ -280,7 +281,7 @@ impl Csv {
         !blocked && !full
     }
 
-    /// Fills what is unsplit with the next records, as far as they need no care.
+    /// Adds the next records to the unsplit ones, up to one that must be examined.
     fn fill(
         &mut self,
         quote: u8,
@@ -316,7 +317,7 @@ impl Source for Csv {
     }
 
     fn style(&self) -> Option<CsvStyle> {
-        // A record of one field may be an empty line.
+        // If records have one field, a record may be an empty line.
         let several = self.splitter.columns.is_some_and(|columns| columns > 1);
         let Splitter { style, nulls, .. } = &*self.splitter;
         let [null] = &**nulls else { return None };
@@ -397,7 +398,7 @@ impl Source for Csv {
     }
 }
 
-/// The texts that stand for no value.
+/// Returns the texts that mean NULL.
 fn nulls(options: &Options, style: Style) -> Vec<Box<str>> {
     let named = options.null.iter().map(|null| null.as_str().into());
     match (style.escapes, options.null.is_empty()) {

@@ -1,4 +1,4 @@
-//! Other encodings to UTF-8.
+//! Converts other encodings to UTF-8.
 
 use std::io::{self, Read};
 
@@ -7,8 +7,8 @@ use encoding_rs::{Decoder, DecoderResult, Encoding, UTF_8};
 /// Bytes that are read and decoded at once.
 const CHUNK: usize = 64 << 10;
 
-/// Replaces bytes that are no character of their encoding. No UTF-8 has this byte, so the record
-/// with it is found to be bad, with its line, when it is read.
+/// Replaces bytes that are invalid in their encoding. UTF-8 never contains this byte, so the record
+/// is found to be invalid, with its line, when it is read.
 const NO_CHARACTER: u8 = 0xff;
 
 /// Returns the encoding of a name (`latin1`, `windows-1252`, `utf-16` ..., as
@@ -34,7 +34,8 @@ pub(super) fn reader(
     encoding: &'static Encoding,
 ) -> Box<dyn Read + Send> {
     if encoding == UTF_8 {
-        // Nothing is decoded: records are checked one by one. Only the mark is taken away.
+        // Nothing is decoded, because records are checked one by one. Only the byte order mark is
+        // removed.
         return Box::new(WithoutMark {
             inner,
             at_start: true,
@@ -115,7 +116,7 @@ impl DecodingReader {
             self.ended = self.raw_to == 0;
         }
         let raw = self.raw.get(self.raw_from..self.raw_to);
-        // One byte is kept free for the mark of what is no character.
+        // One byte is kept free for the replacement of invalid bytes.
         let room = self.text.len() - 1;
         let text = self.text.get_mut(..room).unwrap_or_default();
         let (result, read, written) = self.decoder.decode_to_utf8_without_replacement(

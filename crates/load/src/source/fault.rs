@@ -13,8 +13,8 @@ pub enum SourceFault {
         /// The system's error.
         error: io::Error,
     },
-    /// The content makes no sense as a whole: there is no header, the archive is cut, or the file
-    /// ends in the middle of a row.
+    /// The content is invalid as a whole: there is no header, the archive is cut, or the file ends
+    /// in the middle of a row.
     #[error("{name}, line {line}: {reason}")]
     Form {
         /// The file, or `standard input`.

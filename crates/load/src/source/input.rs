@@ -16,7 +16,7 @@ const HEAD: usize = 512;
 /// Bytes that show that a file is the one that an earlier run began to load.
 pub const IDENTIFYING_BYTES: usize = 64 << 10;
 
-/// The damage of an archive, on its way through `io::Error`.
+/// The damage of an archive, passed through `io::Error`.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct ArchiveDamage(pub(super) String);
@@ -26,10 +26,9 @@ pub(super) struct RawInput {
     /// The file, or `standard input`.
     pub(super) name: String,
     pub(super) reader: Box<dyn Read + Send>,
-    /// The first bytes, unpacked. They come from the reader too.
+    /// The first bytes, unpacked. The reader returns them too.
     pub(super) head: Vec<u8>,
-    /// The file itself, if it is one and is not packed: for formats that are not read from front
-    /// to back.
+    /// The file itself, if it is one and is not packed: for formats that are not read in order.
     pub(super) file: Option<File>,
     read: Arc<AtomicU64>,
 }
@@ -57,8 +56,8 @@ enum Packing {
 }
 
 impl Packing {
-    /// By the magic numbers of RFC 1952 and RFC 8878 (a zstd file may begin with a skippable
-    /// frame).
+    /// Recognises the packing by the magic numbers of RFC 1952 and RFC 8878 (a zstd file may begin
+    /// with a skippable frame).
     fn of(head: &[u8]) -> Option<Self> {
         match head {
             [0x1f, 0x8b, ..] => Some(Self::Gzip),
@@ -87,7 +86,7 @@ impl Packing {
         }
     }
 
-    /// Unpacks from front to back, as all but zip can be.
+    /// Unpacks a stream, which is possible for all packings but zip.
     fn unpack(self, packed: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>> {
         Ok(match self {
             Self::Gzip => {
@@ -107,7 +106,7 @@ impl Packing {
     }
 }
 
-/// A reader of an archive whose errors say what is wrong and what to do.
+/// A reader of an archive whose errors name the problem and what to do.
 struct UnpackingReader<R> {
     inner: R,
     packing: Packing,
@@ -122,7 +121,7 @@ impl<R: Read> Read for UnpackingReader<R> {
                 io::ErrorKind::UnexpectedEof => io::Error::other(ArchiveDamage(format!(
                     "the {packing} archive is cut off: it ends before its end mark; fetch it again"
                 ))),
-                // An error of the file below keeps the system's number.
+                // An error of the underlying file keeps the system's number.
                 _ if error.raw_os_error().is_some() => error,
                 _ => io::Error::other(ArchiveDamage(format!(
                     "the {packing} archive is damaged ({error}); fetch it again"
@@ -133,12 +132,11 @@ impl<R: Read> Read for UnpackingReader<R> {
 }
 
 impl RawInput {
-    /// Opens a file, or standard input for `-`, and unpacks it.
+    /// Opens a file, or standard input for `-`, and unpacks it. Keeps at least `head` of its first
+    /// bytes. Waits until standard input has as many.
     ///
     /// # Errors
-    /// It cannot be opened, is a folder, or is packed in a way that is not known.
-    /// `head`: so many of its first bytes are kept, at least. Standard input is waited for until
-    /// they are there.
+    /// It cannot be opened, is a folder, or its packing is not supported.
     pub(super) fn open(path: &str, head: usize) -> Result<Self, SourceFault> {
         let head = head.max(HEAD);
         if path == "-" {
@@ -220,7 +218,7 @@ impl RawInput {
         Ok(input)
     }
 
-    /// Opens the one file of a zip archive. The name in messages is then that of both.
+    /// Opens the one file of a zip archive. Messages then name both.
     fn open_member(&mut self, file: Option<File>) -> Result<(), SourceFault> {
         let Some(file) = file else {
             return Err(self.form("this is a zip archive, which begins to be read at its end: name it as a file, or: unzip -p FILE | windrow load -"));
@@ -250,8 +248,8 @@ impl RawInput {
         Ok(())
     }
 
-    /// Decodes from an encoding to UTF-8. Without a name the byte order mark decides, or else
-    /// UTF-8.
+    /// Decodes from an encoding to UTF-8. Without a name, the byte order mark decides; without one,
+    /// the encoding is UTF-8.
     ///
     /// # Errors
     /// There is no encoding of that name.

@@ -1,12 +1,12 @@
-//! The names of columns that a file gives.
+//! Checks the names of a file's columns.
 
 use windrow_core::Name;
 
-/// Checks the names of a file's columns. One that is too long for a table is cut where it is
+/// Checks the names of a file's columns. A name that is too long for a table is cut when it is
 /// matched with the table.
 ///
 /// # Errors
-/// What to tell the user: a name that cannot be one, or that occurs twice.
+/// A message for the user: a name is invalid or occurs twice.
 pub(super) fn check(names: &[Name]) -> Result<(), String> {
     for (name, column) in names.iter().zip(1_usize..) {
         if name.is_empty() {

@@ -1,5 +1,5 @@
-//! NDJSON files: one object a line. The columns are the first object's keys, and other keys that
-//! are admitted.
+//! NDJSON files: one object a line. The columns are the first object's keys, and those that
+//! [`super::Source::admit`] adds.
 
 mod object;
 
@@ -15,27 +15,28 @@ use super::portion::{BadRecord, Portion, PortionLimits};
 use super::window::Window;
 use super::{names, skip};
 
-/// Lines without an object before the first object. A file with more of them is no NDJSON.
+/// The most lines without an object before the first object. A file with more of them is not
+/// NDJSON.
 const MAX_BAD_FIRST: usize = 100;
 
-/// An NDJSON file that is read.
+/// An open NDJSON file.
 pub(super) struct Ndjson {
     window: Window,
     columns: Columns,
     chosen: Option<Vec<usize>>,
     /// Lines before the first object.
     first: Vec<BadRecord>,
-    /// The line that the window begins on.
+    /// The number of the window's first line.
     line: u64,
     /// The number of the next record.
     record: u64,
     /// Keys of the first object.
     lasting: usize,
-    /// Further keys of the objects behind it, as far as they are in the window.
+    /// Further keys of the next objects in the window.
     others: Vec<Name>,
-    /// A last line without its end that is no object is not handed out.
+    /// True if a last line without its end is left out unless it is an object.
     unfinished: bool,
-    /// The line of such a line.
+    /// The number of such a line.
     left: Option<u64>,
 }
 
@@ -187,7 +188,8 @@ impl Ndjson {
         self.record += 1;
     }
 
-    /// Puts a line into the portion. False: the portion is full, or the line is only half written.
+    /// Puts a line into the portion. Returns false if the portion is full, or the line is
+    /// incomplete.
     fn take(&mut self, found: LineBounds, portion: &mut Portion) -> bool {
         let (at, raw) = ((self.record, self.line), self.raw(found));
         let cells = match text(raw).and_then(|text| object::cells(text, &self.columns)) {
@@ -270,7 +272,8 @@ impl Source for Ndjson {
     }
 }
 
-/// Returns a line without a byte order mark. Each of several files put together may begin with one.
+/// Returns a line without a byte order mark. Each file of several that were concatenated may begin
+/// with one.
 fn text(raw: &[u8]) -> Result<&str, String> {
     skip::no_nul(raw)?;
     let text = skip::utf8(raw)?;

@@ -9,17 +9,17 @@ use super::options::{Escape, Format, Options};
 use super::port::Source;
 use super::window::Window;
 
-/// Opens a file, or standard input for `-`. Archives of gzip, zstd and zip are unpacked on the way.
+/// Opens a file, or standard input for `-`. Archives of gzip, zstd and zip are unpacked.
 ///
 /// # Errors
-/// [`SourceFault`]: it cannot be opened, is empty, or its beginning makes no sense; the options
+/// [`SourceFault`]: it cannot be opened, is empty, or its beginning is invalid; the options
 /// contradict each other.
 pub fn open(path: &str, options: &Options) -> Result<Box<dyn Source>, SourceFault> {
     let input = RawInput::open(path, options.head)?;
     start(input, options)
 }
 
-/// Opens any reader in place of a file.
+/// Opens any reader instead of a file.
 #[cfg(any(test, fuzzing))]
 pub(crate) fn open_reader(
     name: &str,
@@ -48,7 +48,7 @@ fn start(mut input: RawInput, options: &Options) -> Result<Box<dyn Source>, Sour
     })
 }
 
-/// Returns the characters with a meaning in a file of CSV.
+/// Returns the characters that have a meaning in a CSV file.
 fn style(format: Format, options: &Options) -> Style {
     let is_text = format == Format::Text;
     Style {
@@ -60,7 +60,7 @@ fn style(format: Format, options: &Options) -> Style {
         line_end: b'\n',
         escapes: match options.escape {
             _ if is_text => Some(Escapes::Copy),
-            // A quote before a quote is read so anyway.
+            // A doubled quote is read as a quote in any case.
             Escape::Character(escape) if Some(escape) != options.quote => {
                 Some(Escapes::LoadData(escape))
             }

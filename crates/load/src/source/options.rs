@@ -6,12 +6,12 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
     /// Comma-separated values (RFC 4180; in a field that does not begin with a quote, quotes are
-    /// characters as any other).
+    /// ordinary characters).
     Csv,
     /// The same, with tabs.
     Tsv,
     /// PostgreSQL's COPY in its text format, which `mysqldump --tab` writes too: tabs, no quotes,
-    /// escapes with a backslash, `\N` for no value.
+    /// escapes with a backslash, `\N` for NULL.
     Text,
     /// One JSON object a line.
     Ndjson,
@@ -20,7 +20,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Self; 5] = [
         Self::Csv,
         Self::Tsv,
@@ -40,7 +40,7 @@ impl Format {
         }
     }
 
-    /// Finds the format by the end of a file's name, packed or not: `x.csv`, `x.csv.gz`.
+    /// Finds the format by the end of a file's name, packed or not, such as `x.csv` or `x.csv.gz`.
     pub(super) fn by_name(name: &str) -> Option<Self> {
         let path = Path::new(name);
         let extension = |path: &Path| Some(path.extension()?.to_str()?.to_ascii_lowercase());
@@ -56,7 +56,7 @@ impl Format {
 
     /// Finds the format by the first bytes. A file that looks like no other format is CSV.
     pub(super) fn by_head(head: &[u8]) -> Self {
-        // A byte order mark of UTF-8 or UTF-16 may stand before it.
+        // A byte order mark of UTF-8 or UTF-16 may come first.
         let marks = [
             &b"\xef\xbb\xbf"[..],
             b"\xff\xfe",
@@ -71,13 +71,13 @@ impl Format {
     }
 }
 
-/// The character that takes the meaning from the one behind it in a file of CSV.
+/// The character that begins an escape in a CSV file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Escape {
-    /// None, but a record in which backslashes look like escapes is refused.
+    /// No escapes, but a record whose backslashes look like escapes is refused.
     #[default]
     Unsaid,
-    /// None: a backslash is a character as any other.
+    /// No escapes: a backslash is an ordinary character.
     None,
     /// This one, as LOAD DATA of MySQL reads it (`ESCAPED BY`).
     Character(u8),
@@ -86,30 +86,30 @@ pub enum Escape {
 /// The options by which a file is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The file's format; `None`: by its name, or else by its first bytes.
+    /// The file's format; `None` to find it by the file's name, or else by its first bytes.
     pub format: Option<Format>,
-    /// CSV: what stands between fields, an ASCII character; `None`: a comma, or a tab for TSV and
-    /// COPY's text format.
+    /// CSV: the ASCII character between fields; `None` for a comma, or a tab for TSV and COPY's
+    /// text format.
     pub delimiter: Option<u8>,
-    /// CSV: what stands around fields, an ASCII character; `None`: nothing, every character means
-    /// itself. COPY's text format has none.
+    /// CSV: the ASCII character around fields; `None` if every character means itself. COPY's text
+    /// format has none.
     pub quote: Option<u8>,
-    /// CSV: the character that takes the meaning from the one behind it.
+    /// CSV: the character that begins an escape.
     pub escape: Escape,
-    /// CSV: the first record names the columns.
+    /// CSV: true if the first record names the columns.
     pub header: bool,
-    /// CSV: a field without quotes that is one of these has no value; none: as with COPY that is
-    /// the empty field, with escapes `\N` too, and in COPY's text format `\N` alone. A field of two
-    /// quotes is an empty text always.
+    /// CSV: the fields without quotes that mean NULL. If empty, that is the empty field as for
+    /// COPY, with escapes `\N` too, and in COPY's text format only `\N`. A field of two quotes is
+    /// always an empty text.
     pub null: Vec<String>,
-    /// CSV and NDJSON: the encoding, by a name of <https://encoding.spec.whatwg.org/>; `None`: what a byte order mark
-    /// says, or else UTF-8. Raw records are in UTF-8 whatever the file is in.
+    /// CSV and NDJSON: the encoding, by a name of <https://encoding.spec.whatwg.org/>; `None` for
+    /// that of the byte order mark, or else UTF-8. Raw records are in UTF-8 in any case.
     pub encoding: Option<String>,
-    /// The number of first bytes that are kept for [`super::Source::head`], at least. Standard
-    /// input is waited for until they are there, or until it ends.
+    /// The least number of first bytes that are kept for [`super::Source::head`]. Waits until
+    /// standard input has as many, or ends.
     pub head: usize,
-    /// CSV and NDJSON: true if a last line without its end counts as half written, and is not
-    /// handed out ([`super::Source::left`]). Objects of NDJSON end by themselves.
+    /// CSV and NDJSON: true if a last line without its end counts as incomplete and is left out
+    /// ([`super::Source::left`]). An object of NDJSON is complete without a line end.
     pub unfinished: bool,
 }
 

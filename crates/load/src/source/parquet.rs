@@ -26,29 +26,29 @@ use super::port::Source;
 use super::portion::{Portion, PortionLimits};
 use super::{names, skip};
 
-/// Bytes that a batch of decoded rows should have. A single row may pass it.
+/// The bytes that a batch of decoded rows should have. A single row may have more.
 const BATCH_BYTES: u64 = 4 << 20;
 /// The most rows of a batch.
 const BATCH_ROWS: u64 = 4096;
 
-/// A Parquet file that is read.
+/// An open Parquet file.
 pub(super) struct Parquet {
     input: RawInput,
     file: SerializedFileReader<File>,
     names: Vec<Name>,
-    /// Of each column its type. `None` if values of its type are not read.
+    /// The type of each column; `None` if values of its type are not supported.
     types: Vec<Option<ColumnType>>,
     chosen: Vec<usize>,
-    /// Of each of them what its column makes of a text.
+    /// The meaning of a text in each column.
     means: Vec<Means>,
     /// The next row group.
     next_group: usize,
-    /// The last rows were read, or there was a fault.
+    /// True if the last rows were read, or there was a fault.
     ended: bool,
     batch: Batch,
     /// The number of the next record.
     record: u64,
-    /// Of the whole file.
+    /// The number of rows of the whole file.
     rows: u64,
     /// The size of the file.
     bytes: u64,
@@ -58,23 +58,23 @@ pub(super) struct Parquet {
 /// Rows that were decoded and not yet used.
 #[derive(Default)]
 struct Batch {
-    /// The columns of a row group, in the order of the rows to be made.
+    /// The columns of a row group, in the order of the rows.
     columns: Vec<Column>,
-    /// Rows of the row group that follow the batch.
+    /// The number of rows of the row group that follow the batch.
     behind: usize,
     rows: usize,
     next: usize,
 }
 
-/// A row's texts. Kept between rows for its memory.
+/// The texts of a row. They are reused so that their memory is.
 #[derive(Default)]
 struct RowText {
     text: String,
-    /// Of each field what it is, and where its text ends.
+    /// The kind of each field, and where its text ends.
     ends: Vec<(ValueKind, usize)>,
     /// The row as a line of JSON.
     json: String,
-    /// Of each field its name, as JSON begins a member: `"a":`.
+    /// The name of each field, as JSON begins a member: `"a":`.
     keys: Vec<String>,
 }
 
@@ -145,12 +145,12 @@ impl Parquet {
         usize::try_from(rows.clamp(1, BATCH_ROWS)).unwrap_or(1)
     }
 
-    /// Decodes the next rows. False at the end of the file.
+    /// Decodes the next rows. Returns false at the end of the file.
     fn next_batch(&mut self) -> Result<bool, SourceFault> {
         if self.ended {
             return Ok(false);
         }
-        // Whatever happens now, nothing is read twice.
+        // So that nothing is read twice if this fails.
         self.ended = true;
         while self.batch.behind == 0 {
             if self.next_group == self.file.num_row_groups() {
@@ -170,7 +170,7 @@ impl Parquet {
         Ok(true)
     }
 
-    /// Begins with the next row group.
+    /// Opens the next row group.
     fn open_group(&mut self) -> Result<(), SourceFault> {
         if self.next_group == 0 {
             self.line.keys = self.chosen.iter().map(|at| self.key(*at)).collect();
@@ -204,10 +204,10 @@ impl Parquet {
         Ok(())
     }
 
-    /// Puts the next row into the portion. False: the portion is full.
+    /// Puts the next row into the portion. Returns false if the portion is full.
     ///
     /// # Errors
-    /// A value does not have the form that its type asks for.
+    /// A value does not have the form that its type requires.
     fn take(&mut self, portion: &mut Portion) -> Result<bool, SourceFault> {
         let row = self.batch.next;
         let (columns, text) = (&mut self.batch.columns, &mut self.line);
@@ -238,7 +238,7 @@ impl Parquet {
     }
 }
 
-/// Returns the sentence for the user about a column whose values are not read.
+/// Returns the message for the user about a column whose values are not supported.
 fn unread(column: &Type) -> String {
     let info = column.get_basic_info();
     let declared = match (info.logical_type_ref(), info.converted_type()) {
@@ -252,7 +252,7 @@ fn unread(column: &Type) -> String {
     )
 }
 
-/// Returns the packing of the columns, if it cannot be unpacked here.
+/// Returns the packing of the columns, if it is not supported.
 fn packing(metadata: &ParquetMetaData) -> Option<&'static str> {
     let chunks = metadata
         .row_groups()
@@ -266,7 +266,8 @@ fn packing(metadata: &ParquetMetaData) -> Option<&'static str> {
     })
 }
 
-/// Runs the decoder, which panics on some damaged files where it should say what is wrong.
+/// Runs the decoder and catches its panics: it panics on some damaged files instead of returning an
+/// error.
 fn calmly<T, E: std::fmt::Display>(work: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(done) => done.map_err(|error| error.to_string()),
@@ -332,7 +333,7 @@ impl RowText {
                     ValueKind::Null => Field::Null,
                     ValueKind::Bool(truth) => Field::Bool(truth),
                     ValueKind::Number => Field::Number(text),
-                    // Parquet has a type for JSON, and few writers know it.
+                    // Parquet has a type for JSON, but few programs write it.
                     ValueKind::Text if means == Means::Json && column.is_words() => {
                         Field::Json(text)
                     }

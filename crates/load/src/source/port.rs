@@ -1,4 +1,4 @@
-//! The port of a format: a file that is read from its beginning to its end.
+//! The port of a format: a file that is read in order.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use windrow_core::{CsvStyle, Holds, Means, Name};
 use super::fault::SourceFault;
 use super::portion::{Portion, PortionLimits};
 
-/// A file that is read from its beginning to its end. Reading blocks, on a thread of its own.
+/// A file that is read in order. Reading blocks, so it has a thread of its own.
 pub trait Source: Send {
     /// Returns the names of the columns; `None` if there are none (a CSV file without a header).
     fn names(&self) -> Option<&[Name]>;
 
-    /// Returns the record that names the columns, as in the file. A file of other records of this
-    /// file must begin with it. `None` if the format has none.
+    /// Returns the record that names the columns, as in the file. A file of some of its records
+    /// must begin with it. `None` if the format has none.
     fn header(&self) -> Option<&[u8]> {
         None
     }
@@ -31,23 +31,25 @@ pub trait Source: Send {
         &[]
     }
 
-    /// Adds names to [`Source::names`], if each record names its columns. `only`: other names of a
-    /// record are ignored; without it such a record is refused. Called at most once, before
-    /// [`Source::choose`].
+    /// Adds names to [`Source::names`], if each record names its columns. `only` is true if other
+    /// names of a record are ignored; otherwise such a record is refused. Called at most once,
+    /// before [`Source::choose`].
     fn admit(&mut self, _: &[Name], _only: bool) {}
 
-    /// Returns how many of the first of [`Source::names`] follow from the file's first record
+    /// Returns how many of [`Source::names`], from the first, follow from the file's first record
     /// alone, whatever is added to the file later.
     fn lasting(&self) -> usize {
         usize::MAX
     }
 
     /// Sets the file's columns (counted from 0) that each row holds, in this order. Called once,
-    /// before the first [`Source::read`]. By default rows hold all columns in the file's order.
+    /// before the first [`Source::read`]. Without this call, rows hold all columns in the file's
+    /// order.
     fn choose(&mut self, columns: &[usize]);
 
     /// Sets the meaning of fields without a type in the chosen columns, in the order of
-    /// [`Source::choose`]. Called once after it. By default fields are what they look like.
+    /// [`Source::choose`]. Called once after it. Without this call, fields mean what they look
+    /// like.
     fn means(&mut self, _: &[Means]) {}
 
     /// Returns the types that the file declares for its columns, in the order of
@@ -56,20 +58,20 @@ pub trait Source: Send {
         Vec::new()
     }
 
-    /// Clears the portion, then fills it with the next records. False: there are no more.
+    /// Clears the portion, then fills it with the next records. Returns false if there are no more.
     ///
     /// # Errors
-    /// [`SourceFault`]; what was read before it is in the portion.
+    /// [`SourceFault`]. The records that were read before it are in the portion.
     fn read(&mut self, portion: &mut Portion, most: PortionLimits) -> Result<bool, SourceFault>;
 
-    /// Returns the style of the records, if [`Source::read_unsplit`] can hand them out as in the
+    /// Returns the style of the records, if [`Source::read_unsplit`] can return them as in the
     /// file. Called after [`Source::choose`].
     fn style(&self) -> Option<CsvStyle> {
         None
     }
 
-    /// Reads as [`Source::read`], but does not split records into fields if they need no care.
-    /// [`Portion::split`] then finds the bad records. `style`: that of [`Source::style`].
+    /// Reads as [`Source::read`], but does not split records into fields if they need not be
+    /// examined. [`Portion::split`] then finds the bad records. `style`: that of [`Source::style`].
     ///
     /// # Errors
     /// As [`Source::read`].
@@ -86,19 +88,19 @@ pub trait Source: Send {
     /// many.
     fn head(&self) -> &[u8];
 
-    /// Returns the line of a last record that was not handed out because its end is missing, with
+    /// Returns the line of a last record that was left out because it has no line end, with
     /// [`super::Options::unfinished`].
     fn left(&self) -> Option<u64> {
         None
     }
 
-    /// Returns the number of empty lines, and the first of them.
+    /// Returns the number of empty lines, and the line of the first.
     fn empty_lines(&self) -> (u64, u64) {
         (0, 0)
     }
 
-    /// Returns the line of the first record with a possible escape of COPY's text format, in a file
-    /// between tabs that was read without escapes.
+    /// Returns the line of the first record with a possible escape of COPY's text format, in a
+    /// tab-separated file that was read without escapes.
     fn backslashes(&self) -> Option<u64> {
         None
     }

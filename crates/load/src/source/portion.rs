@@ -13,14 +13,14 @@ pub struct BadRecord {
     pub line: u64,
     /// The record's bytes, exactly as in the file.
     pub raw: Vec<u8>,
-    /// The reason why the record is no row.
+    /// The reason why the record is not a row.
     pub reason: String,
 }
 
 /// Records that were read together.
 #[derive(Clone, Debug, Default)]
 pub struct Portion {
-    /// The rows. Their line numbers are in them.
+    /// The rows, with their line numbers.
     pub rows: Rows,
     /// The number of each row among all records of the source, good and bad, from 0.
     pub records: Vec<u64>,
@@ -28,13 +28,13 @@ pub struct Portion {
     pub raw: Vec<u8>,
     /// The end of each row in `raw`.
     pub raw_ends: Vec<usize>,
-    /// Records that are no rows.
+    /// Records that are not rows.
     pub bad: Vec<BadRecord>,
     /// The number of the record after the last one of this portion.
     pub end: u64,
-    /// Records that are still to be split; then the portion holds nothing else.
+    /// Records that are not split yet. Then the portion holds nothing else.
     pub(super) unsplit: Option<Unsplit>,
-    /// The memory of records that were unsplit.
+    /// Memory for unsplit records.
     pub(super) text: String,
 }
 
@@ -57,26 +57,26 @@ impl Portion {
         self.raw.get(from..to).unwrap_or_default()
     }
 
-    /// Returns the records as in the source, if they are still to be split
+    /// Returns the records as in the source, if they are not split yet
     /// ([`super::Source::read_unsplit`]).
     pub fn csv(&self) -> Option<CsvText<'_>> {
         self.unsplit.as_ref().map(Unsplit::csv)
     }
 
-    /// True if the portion holds no record.
+    /// Returns true if the portion holds no record.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty() && self.bad.is_empty() && self.unsplit.is_none()
     }
 
-    /// Returns the first lines of the first record and of the last one; for records that are still
-    /// to be split, the lines that they take. `None`: there are no rows.
+    /// Returns the first lines of the first record and of the last one; for records that are not
+    /// split yet, their first and last line. `None` if there are no rows.
     pub fn lines(&self) -> Option<(u64, u64)> {
         let lines = self.rows.lines();
         let split = lines.first().copied().zip(lines.last().copied());
         self.unsplit.as_ref().map(Unsplit::lines).or(split)
     }
 
-    /// Adds a row, and its bytes as in the source. False: the portion has no room for it.
+    /// Adds a row, and its bytes as in the source. Returns false if the portion has no room for it.
     pub(super) fn push_row<'f>(
         &mut self,
         (record, line): (u64, u64),
@@ -95,7 +95,7 @@ impl Portion {
         true
     }
 
-    /// Adds a record that is no row.
+    /// Adds a record that is not a row.
     pub(super) fn push_bad(&mut self, (record, line): (u64, u64), raw: &[u8], reason: String) {
         self.bad.push(BadRecord {
             record,
@@ -105,7 +105,7 @@ impl Portion {
         });
     }
 
-    /// Empties the portion. The memory is kept, but for that of long records
+    /// Empties the portion. Keeps its memory, except for that of long records
     /// ([`Rows::KEPT_BYTES`]).
     pub fn clear(&mut self) {
         if let Some(unsplit) = self.unsplit.take() {

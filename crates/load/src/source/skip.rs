@@ -1,8 +1,8 @@
-//! Checks of records that all formats have in common.
+//! Checks that all formats apply to records.
 
 use super::portion::{Portion, PortionLimits};
 
-/// True if no further record is to be added.
+/// Returns true if no further record fits.
 pub(super) fn is_full(portion: &Portion, most: PortionLimits, bad_bytes: usize) -> bool {
     portion.records.len() + portion.bad.len() >= most.records.max(1)
         || portion.rows.bytes() + bad_bytes >= most.bytes.max(1)
@@ -11,7 +11,7 @@ pub(super) fn is_full(portion: &Portion, most: PortionLimits, bad_bytes: usize) 
 /// Returns the record as text.
 ///
 /// # Errors
-/// What to tell the user.
+/// A message for the user.
 pub(super) fn utf8(raw: &[u8]) -> Result<&str, String> {
     std::str::from_utf8(raw).map_err(|error| {
         format!(
@@ -22,8 +22,10 @@ pub(super) fn utf8(raw: &[u8]) -> Result<&str, String> {
     })
 }
 
+/// Checks that a text contains no NUL character.
+///
 /// # Errors
-/// What to tell the user.
+/// A message for the user.
 pub(super) fn no_nul(text: &[u8]) -> Result<(), String> {
     match memchr::memchr(0, text) {
         None => Ok(()),

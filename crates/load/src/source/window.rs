@@ -5,14 +5,15 @@ use std::io::{self, Read};
 use super::fault::SourceFault;
 use super::input::{ArchiveDamage, RawInput};
 
-/// The longest record: 64 MiB. A quote that is never closed would take in the whole file otherwise.
+/// The longest record: 64 MiB. Without a limit, a quote that is never closed would make one record
+/// of the whole file.
 pub const MAX_RECORD_BYTES: usize = 64 << 20;
 
 /// Bytes that are read at once.
 const CHUNK: usize = 256 << 10;
 
-/// Bytes from which the window grows by a quarter at a time. Its memory is given back after the
-/// record that it grew for.
+/// The size from which the window grows by a quarter at a time. Its memory is released after the
+/// record for which it grew.
 const LARGE: usize = 8 << 20;
 
 /// Bytes that were read and not yet used.
@@ -47,7 +48,7 @@ impl Window {
         self.buffer.get(self.from..self.to).unwrap_or_default()
     }
 
-    /// True if nothing follows [`Window::data`].
+    /// Returns true if nothing follows [`Window::data`].
     pub(super) fn is_last(&self) -> bool {
         self.ended && self.error.is_none()
     }
@@ -56,7 +57,7 @@ impl Window {
     pub(super) fn consume(&mut self, bytes: usize) {
         self.from = self.to.min(self.from + bytes);
         if bytes > LARGE {
-            // What follows is most likely short again.
+            // The next records are most likely short again.
             let rest = self.data();
             let mut buffer = Vec::with_capacity(rest.len().max(CHUNK));
             buffer.extend_from_slice(rest);
@@ -66,7 +67,7 @@ impl Window {
         }
     }
 
-    /// Reads more. `line`: the first line of the record that is not whole yet.
+    /// Reads more. `line` is the first line of the record that is not complete yet.
     ///
     /// # Errors
     /// The input cannot be read, is damaged, or the record is longer than [`MAX_RECORD_BYTES`].

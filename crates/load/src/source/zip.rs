@@ -1,4 +1,4 @@
-//! A zip archive that holds one file, as many downloads do.
+//! Reads a zip archive that holds one file, as many downloads do.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -20,11 +20,11 @@ impl Member {
     /// Finds the one file of an archive.
     ///
     /// # Errors
-    /// There is none or more than one, or it is packed in a way that is not read.
+    /// There is none or more than one, or its packing is not supported.
     pub(super) fn of(mut file: File) -> Result<Self, String> {
         let damaged = |error| format!("the zip archive is damaged ({error}); fetch it again");
         let mut archive = ZipArchive::new(&mut file).map_err(damaged)?;
-        // What macOS puts beside each file is not meant.
+        // The files that macOS adds to an archive do not count.
         let is_meant = |name: &String| !name.ends_with('/') && !name.starts_with("__MACOSX/");
         let names: Result<Vec<_>, _> = archive.file_names().collect();
         let names = names.map_err(damaged)?.into_iter();
@@ -73,7 +73,7 @@ impl Member {
         })
     }
 
-    /// Unpacks the file. `wrap` is put around the reader of the archive.
+    /// Unpacks the file. `wrap` wraps the reader of the archive.
     pub(super) fn unpack<R: Read + Send + 'static>(
         self,
         wrap: impl FnOnce(io::Take<File>) -> R,
@@ -102,7 +102,7 @@ impl Read for CheckedReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let bytes = self.inner.read(buffer)?;
         let found = self.inner.crc();
-        // The amount is counted modulo 2^32.
+        // The archive stores the size modulo 2^32.
         let is_whole =
             found.sum() == self.crc && u64::from(found.amount()) == self.size & 0xffff_ffff;
         match bytes {

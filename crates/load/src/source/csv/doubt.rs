@@ -1,11 +1,11 @@
-//! Backslashes that look like escapes in a file of which nothing was said of them.
+//! Backslashes that look like escapes in a file for which no option says what they are.
 
 use crate::source::csv_text::record::{FieldPlace, Record, ScanEnd};
 use crate::source::csv_text::splitter::Splitter;
 use crate::source::csv_text::style::{Escapes, Style};
 
-/// Refuses a record that is right as it stands, but would be another one if backslashes are
-/// escapes. Few records have a backslash at all.
+/// Refuses a record that is valid with backslashes as plain characters, but would be another record
+/// with backslashes as escapes. Few records contain a backslash at all.
 ///
 /// # Errors
 /// The reason, with the option that decides.
@@ -30,7 +30,7 @@ pub(super) fn check(found: &Record, raw: &[u8], splitter: &Splitter) -> Result<(
     Ok(())
 }
 
-/// True if a field without quotes is `\N`.
+/// Returns true if a field without quotes is `\N`.
 fn has_null(found: &Record, raw: &[u8]) -> bool {
     memchr::memmem::find(raw, b"\\N").is_some()
         && found.pieces.iter().any(|piece| match *piece {
@@ -39,7 +39,7 @@ fn has_null(found: &Record, raw: &[u8]) -> bool {
         })
 }
 
-/// True if the record is right with escapes too.
+/// Returns true if the record is valid with escapes too.
 fn is_another(raw: &[u8], splitter: &Splitter) -> bool {
     let style = Style {
         escapes: Some(Escapes::LoadData(b'\\')),
@@ -58,7 +58,7 @@ fn has_escaped_quote(raw: &[u8], quote: Option<u8>) -> bool {
     quote.is_some_and(|quote| memchr::memmem::find(raw, &[b'\\', quote]).is_some())
 }
 
-/// Advice for a record that cannot be read and has what may be an escape.
+/// Returns advice for a record that cannot be read and contains a possible escape.
 pub(super) fn hint(raw: &[u8], style: Style) -> &'static str {
     let escaped = |b: u8| memchr::memmem::find(raw, &[b'\\', b]).is_some();
     let is_escaped = style.quote.is_some_and(escaped) || escaped(style.delimiter);
@@ -70,17 +70,17 @@ pub(super) fn hint(raw: &[u8], style: Style) -> &'static str {
     }
 }
 
-/// Backslashes in the fields of a file between tabs.
+/// Backslashes in the fields of a tab-separated file.
 #[derive(Debug, Default)]
 pub(super) struct Backslashes {
-    /// The line of the first record with one that COPY's text format would have.
+    /// The line of the first record with a backslash that COPY's text format would contain.
     escaped: Option<u64>,
-    /// True if a record has one that COPY's text format would not have.
+    /// True if a record has a backslash that COPY's text format would not contain.
     others: bool,
 }
 
 impl Backslashes {
-    /// Takes in a record that was read as it stands.
+    /// Notes the backslashes of a record that was read without escapes.
     pub(super) fn see(&mut self, raw: &[u8], line: u64) {
         for at in memchr::memchr_iter(b'\\', raw) {
             match raw.get(at + 1) {
@@ -92,7 +92,7 @@ impl Backslashes {
         }
     }
 
-    /// The line of the first record, if the file looks as though it were in COPY's text format.
+    /// Returns the line of the first record, if the file seems to be in COPY's text format.
     pub(super) fn line(&self) -> Option<u64> {
         self.escaped.filter(|_| !self.others)
     }

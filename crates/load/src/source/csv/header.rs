@@ -1,4 +1,4 @@
-//! The names of columns that a header gives.
+//! Reads the names of columns from a header.
 
 use windrow_core::Name;
 
@@ -8,16 +8,16 @@ use crate::source::names;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) names: Vec<Name>,
-    /// Fields behind the last name, which are empty.
+    /// The number of fields after the last name, which are empty.
     pub(super) spare: usize,
 }
 
 impl Header {
-    /// Reads the fields of a header. Delimiters behind the last name begin no columns; any other
-    /// column without a name is called `column` and its number, from 1.
+    /// Reads the fields of a header. Delimiters after the last name begin no columns. Any other
+    /// column without a name is called `column` with its number, from 1.
     ///
     /// # Errors
-    /// No column has a name, a name cannot be one, or occurs twice.
+    /// No column has a name, or a name is invalid or occurs twice.
     pub(super) fn of(fields: &[&str]) -> Result<Self, String> {
         let Some(last) = fields.iter().rposition(|field| !field.is_empty()) else {
             return Err("it has no names".into());
@@ -38,7 +38,7 @@ impl Header {
     }
 }
 
-/// The name, or with a number behind it if another column has it.
+/// Returns the name, with a number at its end if another column has it.
 fn free(name: &str, taken: &[&str]) -> Name {
     let is_free = |name: &String| !taken.iter().any(|taken| taken.eq_ignore_ascii_case(name));
     let numbered = (1_usize..).map(|number| format!("{name}_{number}"));
@@ -46,7 +46,7 @@ fn free(name: &str, taken: &[&str]) -> Name {
     names.find(is_free).unwrap_or_default().into()
 }
 
-/// Advice for a first line of one field that has another character where a delimiter would be.
+/// Returns advice for a first line of one field that seems to use another delimiter.
 pub(super) fn other_delimiter(line: &str, delimiter: u8) -> Option<String> {
     let shown = |delimiter: char| match delimiter {
         '\t' => "\\t".to_owned(),

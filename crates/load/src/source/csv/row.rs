@@ -1,4 +1,4 @@
-//! From a record to a row.
+//! Converts records to rows.
 
 use windrow_core::{Field, Means};
 
@@ -9,7 +9,8 @@ use crate::source::portion::Portion;
 use crate::source::skip;
 
 impl Splitter {
-    /// Puts a record that was found into the portion. False: the portion has no room for it.
+    /// Puts a record that was found into the portion. Returns false if the portion has no room for
+    /// it.
     pub(super) fn take(
         &self,
         found: &Record,
@@ -41,7 +42,7 @@ impl Splitter {
         }
     }
 
-    /// Puts whole records into the portion. `first`: where the first of them stands.
+    /// Puts whole records into the portion. `first` is the position of the first of them.
     fn take_all(&self, text: &[u8], first: Position, portion: &mut Portion) {
         let mut found = Record::default();
         let most = self.columns.unwrap_or_default();
@@ -60,7 +61,7 @@ impl Splitter {
 }
 
 impl Portion {
-    /// Splits into rows what was read without that; what was not, stays as it is.
+    /// Splits unsplit records into rows. Records that were read as rows stay unchanged.
     pub fn split(&mut self) {
         if let Some(unsplit) = self.unsplit.take() {
             let text = unsplit.text.as_bytes();
@@ -71,14 +72,14 @@ impl Portion {
 }
 
 impl Record {
-    /// Returns a field's value, and its text in the file if it can stand for no value: it has no
-    /// quotes then. `texts`: the record, and what was taken out of it.
+    /// Returns a field's value, and its text in the file if that may mean NULL, which needs a field
+    /// without quotes. `texts` holds the record, and the text of its decoded fields.
     pub(super) fn text<'a>(
         &self,
         piece: FieldPlace,
         (text, patched): (&'a str, &'a str),
     ) -> (&'a str, Option<&'a str>) {
-        // Delimiters, quotes and escapes are ASCII: text can be cut at each of them.
+        // Delimiters, quotes and escapes are ASCII, so text can be cut at each of them.
         let cut = |text: &'a str, (from, to)| text.get(from..to).unwrap_or_default();
         match piece {
             FieldPlace::Bare(from, to) => {
@@ -95,9 +96,9 @@ impl Record {
     }
 }
 
-/// Only a field without quotes can be NULL, or a number. In a column of JSON it is the JSON text,
-/// as it is to COPY. Elsewhere an array of JSON stays one, for columns of arrays, and an object
-/// where the column is still to get its type.
+/// Converts a field. Only a field without quotes can be NULL or a number. In a column of JSON it is
+/// JSON text, as for COPY. In other columns, a JSON array stays an array for columns of arrays, and
+/// an object stays one if the column has no type yet.
 fn field<'a>(
     piece: FieldPlace,
     found: &Record,
@@ -124,8 +125,8 @@ fn field<'a>(
 }
 
 impl Splitter {
-    /// Returns the text of a record, and what was taken out of it, if it is right as far as that
-    /// can be known without its columns' types.
+    /// Returns the text of a record, and of its decoded fields, if it is valid as far as that can
+    /// be known without the types of its columns.
     fn check<'a>(&self, found: &'a Record, raw: &'a [u8]) -> Result<(&'a str, &'a str), String> {
         self.check_form(found, raw).map_err(|reason| {
             let hint = match self.doubts {
@@ -176,13 +177,13 @@ impl Splitter {
     }
 }
 
-/// True if the last fields, so many of them, are empty.
+/// Returns true if the last `fields` fields are empty.
 fn is_behind_empty(raw: &[u8], delimiter: u8, fields: usize) -> bool {
     let mut last = raw.iter().rev().take(fields);
     last.all(|byte| *byte == delimiter)
 }
 
-/// The text of what was taken out of a record: escapes can be those of any bytes.
+/// Returns the decoded text of a record: escapes can stand for any bytes.
 fn taken_out(scratch: &[u8]) -> Result<&str, String> {
     if memchr::memchr(0, scratch).is_some() {
         return Err("has an escape of a NUL character, which no column of text can hold".into());

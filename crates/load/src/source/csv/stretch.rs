@@ -1,24 +1,24 @@
-//! Records that need no care, found in a text without being read.
+//! Finds records that can be passed on without being split.
 
 use crate::source::csv_text::style::Style;
 use crate::source::portion::PortionLimits;
 
-/// Records that lie one behind the other.
+/// Consecutive records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Stretch<'a> {
     pub(super) text: &'a str,
     pub(super) records: usize,
     pub(super) lines: u64,
-    /// Another record is behind them that could not be passed on as it is.
+    /// True if the next record cannot be passed on as it is.
     pub(super) blocked: bool,
 }
 
-/// The whole records that a text begins with. None of them is an empty line, and in none of them is
-/// what [`windrow_core::CsvText`] may not hold.
+/// Returns the whole records at the beginning of a text. None of them is an empty line, and none
+/// contains what [`windrow_core::CsvText`] may not hold.
 pub(super) fn stretch(text: &[u8], style: Style, quote: u8, most: PortionLimits) -> Stretch<'_> {
     let mut found = Stretch::default();
     let (mut within, mut begin, mut lines) = (false, 0, 0);
-    // Behind the last quote.
+    // The place after the last quote.
     let mut behind = usize::MAX;
     for at in memchr::memchr2_iter(style.line_end, quote, text) {
         if text.get(at) == Some(&quote) {
@@ -58,14 +58,14 @@ pub(super) fn stretch(text: &[u8], style: Style, quote: u8, most: PortionLimits)
     }
 }
 
-/// True if a quote at this place begins a field.
+/// Returns true if a quote at this place begins a field.
 fn opens(text: &[u8], at: usize, style: Style) -> bool {
     let before = at.checked_sub(1).and_then(|before| text.get(before));
     before == Some(&style.delimiter)
 }
 
-/// True if a field ends here, behind a quote, or the quote is one of two. More may follow a text
-/// that ends here.
+/// Returns true if a field ends here after a quote, or the quote is one of two. If the text ends
+/// here, more of the field may follow.
 fn closes(text: &[u8], behind: usize, style: Style, quote: u8) -> bool {
     match text.get(behind) {
         None => true,
@@ -74,9 +74,9 @@ fn closes(text: &[u8], behind: usize, style: Style, quote: u8) -> bool {
     }
 }
 
-/// True if nothing in the text could be read in another way. A backslash and a dot at the beginning
-/// of a line end all rows, in earlier releases of PostgreSQL even within quotes; other backslashes
-/// may be meant as escapes.
+/// Returns true if nothing in the text could be read in another way. A backslash and a dot at the
+/// beginning of a line end all rows, in earlier releases of PostgreSQL even within quotes. Other
+/// backslashes may be intended as escapes.
 fn is_harmless(text: &[u8], style: Style, quote: u8) -> bool {
     let escapes = |at: usize| match text.get(at + 1) {
         Some(b'.' | b'N') | None => true,

@@ -1,4 +1,4 @@
-//! Fields without quotes in a file in which a character can take the meaning from the one after it.
+//! Reads fields without quotes in a file with escapes.
 
 use super::record::{EscapedField, FieldEnd, FieldPlace, Record};
 use super::style::{Escapes, Style};
@@ -14,7 +14,7 @@ impl Record {
         most: usize,
     ) -> FieldEnd {
         let begin = self.scratch.len();
-        // Behind the last escape.
+        // The place after the last escape.
         let mut at = from;
         loop {
             let rest = text.get(at..).unwrap_or_default();
@@ -49,8 +49,8 @@ impl Record {
         }
     }
 
-    /// Takes the escape at this place; returns where the text goes on. `None`: the text ends before
-    /// the escape does.
+    /// Decodes the escape at this place. Returns where the text continues; `None` if the text ends
+    /// within the escape.
     pub(super) fn take(
         &mut self,
         text: &[u8],
@@ -58,7 +58,7 @@ impl Record {
         escapes: Escapes,
         last: bool,
     ) -> Option<usize> {
-        /// A backslash and the digits of a number behind it.
+        /// The length of a backslash and the longest number after it.
         const LONGEST: usize = 4;
         let behind = text.get(sign + 1..).unwrap_or_default();
         if !last && behind.len() < LONGEST {
@@ -67,7 +67,7 @@ impl Record {
         Some(sign + 1 + escapes.take(behind, &mut self.scratch))
     }
 
-    /// Adds a field without quotes, of which all before `at` is in the scratch from `begin` on.
+    /// Adds a field without quotes. The scratch holds its text before `at`, from `begin` on.
     fn push_bare(
         &mut self,
         text: &[u8],

@@ -1,5 +1,4 @@
-//! The text of CSV records: where fields begin and end, and records that are not yet split into
-//! fields.
+//! The text of CSV records: the places of fields, and records that are not split into fields yet.
 
 mod escaped;
 pub(super) mod record;

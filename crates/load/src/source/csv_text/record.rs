@@ -1,53 +1,53 @@
-//! Finds one record of CSV in a piece of text. A field that begins with a quote ends with the next
-//! one, and `""` within it is one quote; in any other field a quote is a character as any other, as
-//! Python, pandas, DuckDB and LOAD DATA read it. (`csv-core` does not tell whether a field was
-//! quoted, which decides whether it can be NULL.)
+//! Finds one record of CSV in a text. A field that begins with a quote ends with the next one, and
+//! `""` within it is one quote. In any other field a quote is an ordinary character, as for Python,
+//! pandas, DuckDB and LOAD DATA. (`csv-core` does not tell whether a field was quoted, which
+//! decides whether it can be NULL.)
 
 use windrow_core::Rows;
 
 use super::style::Style;
 
-/// The most columns of a record; the most that a database of those known can have.
+/// The most columns of a record: the largest limit of all known databases.
 pub(in crate::source) const MOST_COLUMNS: usize = 32_767;
 
 /// A field's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::source) enum FieldPlace {
-    /// Without quotes: from and to, in the record.
+    /// A field without quotes: its range in the record.
     Bare(usize, usize),
-    /// The text between a pair of quotes, without other quotes: from and to, in the record.
+    /// The text between a pair of quotes, without other quotes: its range in the record.
     Quoted(usize, usize),
-    /// Between quotes, with doubled quotes and escapes taken out: from and to, in
+    /// The decoded text of a quoted field with doubled quotes or escapes: its range in
     /// [`Record::scratch`].
     Patched(usize, usize),
-    /// Without quotes, with escapes taken out: its number in [`Record::escaped`].
+    /// A field without quotes that has escapes: its number in [`Record::escaped`].
     Escaped(usize),
 }
 
-/// A field without quotes in which characters are escaped.
+/// A field without quotes that has escapes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::source) struct EscapedField {
-    /// From and to, in the record.
+    /// The range of the field in the record.
     pub(in crate::source) raw: (usize, usize),
-    /// From and to, in [`Record::scratch`].
+    /// The range of its decoded text in [`Record::scratch`].
     pub(in crate::source) taken: (usize, usize),
 }
 
 /// The end of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::source) enum ScanEnd {
-    /// The record is whole.
+    /// The record is complete.
     Whole,
     /// The text ends before the record does.
     Cut,
-    /// The text ends, and with it the file, behind a quote that is not closed: its place.
+    /// The text and the file end after a quote that is not closed, at this place.
     Open(usize),
 }
 
-/// The record that was found. Kept between records for its memory.
+/// The record that was found. It is reused so that its memory is.
 #[derive(Debug, Default)]
 pub(in crate::source) struct Record {
-    /// The fields, as far as they are wanted.
+    /// The fields, up to the number that is asked for.
     pub(in crate::source) pieces: Vec<FieldPlace>,
     /// The number of fields.
     pub(in crate::source) count: usize,
@@ -59,12 +59,12 @@ pub(in crate::source) struct Record {
     pub(in crate::source) end: usize,
     /// The beginning of the next record.
     pub(in crate::source) next: usize,
-    /// Lines of the record.
+    /// The number of lines of the record.
     pub(in crate::source) lines: u64,
-    /// True if a carriage return (or line feed, where lines end by the other) stands outside of
-    /// quotes.
+    /// True if there is a carriage return outside of quotes (or a line feed, if lines end with a
+    /// carriage return).
     pub(in crate::source) stray: bool,
-    /// The number of the first field that goes on behind its closing quote, from 1.
+    /// The number, from 1, of the first field that continues after its closing quote.
     pub(in crate::source) beyond: Option<usize>,
 }
 
@@ -79,15 +79,15 @@ pub(in crate::source) enum FieldEnd {
 }
 
 impl Record {
-    /// Gives back the memory of a record of great length.
+    /// Releases the memory of a very long record.
     pub(in crate::source) fn release(&mut self) {
         if self.scratch.capacity() > Rows::KEPT_BYTES {
             self.scratch = Vec::new();
         }
     }
 
-    /// Finds the record that begins the text, and its first `most` fields. `last`: nothing follows
-    /// the text.
+    /// Finds the record at the beginning of the text, with its first `most` fields. `last` is true
+    /// if nothing follows the text.
     pub(in crate::source) fn scan(
         &mut self,
         text: &[u8],
@@ -118,7 +118,7 @@ impl Record {
         }
         let record = text.get(..self.end).unwrap_or_default();
         if quoted && (style.quote.is_some() || style.escapes.is_some()) {
-            // Whatever line ends are in it stand between quotes, or are escaped.
+            // All line ends in it are quoted or escaped.
             self.lines += memchr::memchr_iter(style.line_end, record).count() as u64;
         }
         self.stray |= self.has_stray(record, style);
@@ -164,7 +164,7 @@ impl Record {
         self.patched(text, open, (style, quote), last, most)
     }
 
-    /// Returns the end of the field if one stands at this place, behind a quote that closes.
+    /// Returns the end of the field if it follows a closing quote at this place.
     pub(in crate::source) fn behind(
         &mut self,
         text: &[u8],
@@ -280,8 +280,8 @@ impl Record {
         }
     }
 
-    /// Finds the end of a field that goes on behind its closing quote. The record is a bad one; it
-    /// ends where that of Python's reader does.
+    /// Finds the end of a field that continues after its closing quote. Such a record is invalid.
+    /// It ends where it would end for Python's reader.
     pub(in crate::source) fn beyond(
         &mut self,
         text: &[u8],

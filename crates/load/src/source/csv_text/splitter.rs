@@ -9,19 +9,20 @@ use super::style::Style;
 #[derive(Clone, Debug)]
 pub(in crate::source) struct Splitter {
     pub(in crate::source) style: Style,
-    /// Fields that mean "no value".
+    /// Fields that mean NULL.
     pub(in crate::source) nulls: Vec<Box<str>>,
-    /// Fields that a record has; `None` before the first record of a file without a header.
+    /// The number of fields of a record; `None` before the first record of a file without a header.
     pub(in crate::source) columns: Option<usize>,
-    /// Fields behind these that a record may have, and that must be empty: the header has
-    /// delimiters behind its last name.
+    /// The number of additional fields that a record may have, which must be empty: the header has
+    /// delimiters after its last name.
     pub(in crate::source) spare: usize,
-    /// True if a record in which backslashes look like escapes is refused, for nothing was said of
-    /// them.
+    /// True if a record whose backslashes look like escapes is refused, because no option says what
+    /// they are.
     pub(in crate::source) doubts: bool,
-    /// The fields that rows are made of; `None`: all.
+    /// The fields of which rows consist; `None` for all.
     pub(in crate::source) chosen: Option<Vec<usize>>,
-    /// The meaning of each field of a row in its column; empty: what the field looks like.
+    /// The meaning of each field of a row in its column. If empty, a field means what it looks
+    /// like.
     pub(in crate::source) means: Vec<Means>,
 }
 
@@ -35,7 +36,7 @@ pub(in crate::source) struct Position {
 }
 
 impl Splitter {
-    /// True if rows are made of all columns, in the file's order.
+    /// Returns true if rows consist of all columns in the file's order.
     pub(in crate::source) fn takes_all(&self) -> bool {
         if self.spare > 0 {
             return false;
@@ -46,7 +47,7 @@ impl Splitter {
         chosen.iter().copied().eq(0..columns)
     }
 
-    /// An empty line is no record, unless records have one field.
+    /// Returns false for an empty line, unless records have one field.
     pub(in crate::source) fn is_record(&self, found: &Record) -> bool {
         found.end > 0 || self.columns == Some(1)
     }
@@ -54,7 +55,7 @@ impl Splitter {
 
 #[cfg(test)]
 impl Splitter {
-    /// Of a file with commas and so many columns.
+    /// Returns the form of a file with commas and so many columns.
     pub(in crate::source) fn sample(columns: usize) -> Self {
         Self {
             style: Style {

@@ -1,29 +1,29 @@
-//! The characters of a file that mean something.
+//! The characters of a file that have a meaning.
 
-/// The characters of a file that mean something.
+/// The characters of a file that have a meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::source) struct Style {
-    /// Between fields.
+    /// The character between fields.
     pub(in crate::source) delimiter: u8,
-    /// Around fields; none: a quote is a character as any other.
+    /// The character around fields; `None` if a quote is an ordinary character.
     pub(in crate::source) quote: Option<u8>,
-    /// The end of a line: LF (behind a CR or not), or CR in files where it stands alone.
+    /// The end of a line: LF (with or without a CR before it), or CR in files that use it alone.
     pub(in crate::source) line_end: u8,
-    /// The way in which a character loses its meaning; none: only a quote within quotes can.
+    /// The escapes; `None` if only a quote within quotes can be escaped.
     pub(in crate::source) escapes: Option<Escapes>,
 }
 
-/// A way in which characters lose their meaning.
+/// The form of escapes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::source) enum Escapes {
     /// PostgreSQL's COPY in its text format: a backslash.
     Copy,
-    /// LOAD DATA of MySQL and MariaDB, `ESCAPED BY` this character.
+    /// LOAD DATA of MySQL and MariaDB: `ESCAPED BY` this character.
     LoadData(u8),
 }
 
 impl Escapes {
-    /// The character that takes the meaning from the one behind it.
+    /// Returns the character that begins an escape.
     pub(in crate::source) fn character(self) -> u8 {
         match self {
             Self::Copy => b'\\',
@@ -31,9 +31,8 @@ impl Escapes {
         }
     }
 
-    /// Appends the character that an escape stands for; `behind` begins behind the escape
-    /// character. Returns the bytes of `behind` that belong to the escape, which is 0 if there are
-    /// none.
+    /// Appends the character that an escape stands for. `behind` begins after the escape character.
+    /// Returns the number of bytes of `behind` that belong to the escape, 0 if there are none.
     pub(in crate::source) fn take(self, behind: &[u8], out: &mut Vec<u8>) -> usize {
         let Some(&letter) = behind.first() else {
             return 0;
@@ -55,8 +54,8 @@ impl Escapes {
     }
 }
 
-/// Appends the character of a number with so many digits at most, which begins `skip` bytes on. A
-/// letter without digits stands for itself.
+/// Appends the character with this number, which begins after `skip` bytes and has at most `most`
+/// digits. A letter without digits stands for itself.
 fn number(behind: &[u8], skip: usize, most: usize, radix: u32, out: &mut Vec<u8>) -> usize {
     let (mut value, mut digits) = (0_u32, 0);
     let found = behind.iter().skip(skip).take(most);
@@ -67,19 +66,19 @@ fn number(behind: &[u8], skip: usize, most: usize, radix: u32, out: &mut Vec<u8>
         out.extend(behind.first());
         return 1;
     }
-    // As COPY: of three octal digits the lowest eight bits count.
+    // As for COPY, only the lowest eight bits of three octal digits count.
     out.extend(u8::try_from(value & 0xff));
     skip + digits
 }
 
 impl Style {
-    /// The character that ends no line in this file, of CR and LF.
+    /// Returns that character of CR and LF which does not end lines in this file.
     pub(in crate::source) fn other_end(self) -> u8 {
         if self.line_end == b'\n' { b'\r' } else { b'\n' }
     }
 
-    /// The end of a field that goes up to `to`, without a carriage return that belongs to a line
-    /// end behind it.
+    /// Returns the end of a field that ends before `to`, without a carriage return that belongs to
+    /// the line end after it.
     pub(in crate::source) fn without_cr(self, text: &[u8], from: usize, to: usize) -> usize {
         match to.checked_sub(1) {
             Some(before)
@@ -123,7 +122,7 @@ impl Style {
     }
 }
 
-/// The next character that may mean something to the search for a line end.
+/// Returns the next character that matters when searching for a line end.
 fn next_sign(text: &[u8], from: usize, quote: u8, escape: Option<u8>) -> Option<usize> {
     let rest = text.get(from..)?;
     let sign = memchr::memchr3(b'\n', b'\r', quote, rest);

@@ -1,4 +1,4 @@
-//! Records that are handed out as in the file.
+//! Records that are passed on as in the file.
 
 use std::sync::Arc;
 

@@ -9,10 +9,10 @@ use windrow_core::{Field, Name};
 
 use super::super::skip;
 
-/// A value as it stands in the line.
+/// A value as it is written in the line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Cell<'a> {
-    /// No value, or none given.
+    /// NULL, or no value.
     #[default]
     Null,
     /// A number, `true`, `false`, an array or an object.
@@ -42,11 +42,11 @@ impl Cell<'_> {
 pub(super) struct Columns {
     pub(super) names: Vec<Name>,
     places: HashMap<Name, usize>,
-    /// Other keys are passed over.
+    /// True if other keys are ignored.
     pub(super) only: bool,
 }
 
-/// The place of a key that is passed over.
+/// The place of a key that is ignored.
 const NOWHERE: usize = usize::MAX;
 
 impl Columns {
@@ -63,8 +63,8 @@ impl Columns {
         self.places.contains_key(key)
     }
 
-    /// Returns the column of a key. PortionLimits files have their keys in the same order on all
-    /// lines.
+    /// Returns the column of a key. `likely` is tried first, because most files have their keys in
+    /// the same order on all lines.
     fn place(&self, key: &str, likely: usize) -> Option<usize> {
         match self.names.get(likely) {
             Some(name) if **name == *key => Some(likely),
@@ -103,7 +103,8 @@ pub(super) fn keys(line: &str) -> Result<Vec<Name>, String> {
 /// Returns the values of an object, in the order of the columns.
 ///
 /// # Errors
-/// The sentence for the user: no object, a key that is no column or occurs twice, a NUL character.
+/// A message for the user: the line is not an object, a key is not a column or occurs twice, or a
+/// text contains a NUL character.
 pub(super) fn cells<'a>(line: &'a str, columns: &Columns) -> Result<Vec<Cell<'a>>, String> {
     let mut json = serde_json::Deserializer::from_str(line);
     let cells = json
@@ -196,7 +197,7 @@ fn value(raw: &str) -> Result<Cell<'_>, String> {
 const NO_OBJECT: &str = "is not a JSON object";
 
 /// Returns the message of an error. serde_json counts lines within its input, which is one line
-/// here, so only the column is of use.
+/// here, so only the column is useful.
 fn words(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let message = match text.rsplit_once(" at line ") {

@@ -28,7 +28,7 @@ pub(super) struct Place<'a> {
 }
 
 impl Column {
-    /// Begins with a row group.
+    /// Opens a row group.
     ///
     /// # Errors
     /// The file is damaged.
@@ -59,7 +59,7 @@ impl Column {
     /// Reads the values of the next rows.
     ///
     /// # Errors
-    /// The file is damaged, or has fewer.
+    /// The file is damaged, or has fewer rows.
     pub(super) fn read(&mut self, rows: usize) -> Result<(), String> {
         match &mut self.values {
             Values::Flat(column) => column.read(rows),
@@ -70,7 +70,7 @@ impl Column {
         }
     }
 
-    /// Makes the value of a row available. Rows are taken in order; one may be taken again.
+    /// Makes the value of a row available. Rows must be taken in order; one may be taken again.
     ///
     /// # Errors
     /// The file is damaged.
@@ -81,7 +81,7 @@ impl Column {
         }
     }
 
-    /// True for texts of which Parquet declares no more than that.
+    /// Returns true if Parquet declares the column as text and nothing more.
     pub(super) fn is_words(&self) -> bool {
         self.column_type == ColumnType::Scalar(Scalar::Text)
     }

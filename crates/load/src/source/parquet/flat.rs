@@ -25,9 +25,9 @@ pub(super) struct Values<T: DataType> {
     reader: ColumnReaderImpl<T>,
     /// The values that are not NULL.
     values: Vec<T::T>,
-    /// Of each row 1 if its value is not NULL, if the column may be NULL.
+    /// 1 for each row whose value is not NULL, if the column may be NULL.
     levels: Vec<i16>,
-    /// Of each row the place of its value, if some are NULL.
+    /// The place of each row's value, if some are NULL.
     places: Vec<usize>,
 }
 
@@ -63,7 +63,7 @@ impl FlatColumn {
     /// Reads the values of the next rows.
     ///
     /// # Errors
-    /// The file is damaged, or has fewer.
+    /// The file is damaged, or has fewer rows.
     pub(super) fn read(&mut self, rows: usize) -> Result<(), String> {
         each!(self, values => values.read(rows))
     }

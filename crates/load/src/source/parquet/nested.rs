@@ -11,22 +11,21 @@ use super::schema::ColumnType;
 use super::text;
 use super::value::{Stored, ValueKind};
 
-/// The most values that are decoded at once, of each column within a nested one.
+/// The most values that are decoded at once, for each column within a nested one.
 const MAX_VALUES: u64 = 1 << 16;
 /// The most rows that are decoded at once.
 const MAX_ROWS: u64 = 1024;
 
-/// A column that is read row by row: its values may be much larger than they are in the file.
+/// A column that is read row by row, because its values may be much larger than in the file.
 pub(super) struct NestedColumn {
     reader: ReaderIter,
-    /// The row whose value is there, counted as those of the batch are.
+    /// The row whose value was read, counted as those of the batch are.
     row: Option<usize>,
     value: Field,
 }
 
 impl NestedColumn {
-    /// Begins with a row group. `values`: the number of values that the column within this one has
-    /// that has most of them.
+    /// Opens a row group. `values` is the largest number of values of a column within this one.
     ///
     /// # Errors
     /// The file is damaged.
@@ -52,15 +51,15 @@ impl NestedColumn {
         })
     }
 
-    /// Begins to count rows from the next one.
+    /// Counts rows from the next one on.
     pub(super) fn next_batch(&mut self) {
         self.row = None;
     }
 
-    /// Reads the value of a row, if it is not there: that of the row after the last one.
+    /// Reads the value of a row, unless it was read last: that of the row after the last one.
     ///
     /// # Errors
-    /// The file is damaged, or has fewer.
+    /// The file is damaged, or has fewer rows.
     pub(super) fn seek(&mut self, row: usize) -> Result<(), String> {
         if self.row == Some(row) {
             return Ok(());
@@ -153,7 +152,7 @@ fn array(values: &[Field], element: &ColumnType, out: &mut String) -> Result<(),
     Ok(())
 }
 
-/// Writes the name of a member. A key that is no text becomes the text of its value.
+/// Writes the name of a member. A key that is not text is written as text.
 fn member(key: &Field, key_type: &ColumnType, out: &mut String) -> Result<(), String> {
     let from = out.len();
     json(key, key_type, out)?;

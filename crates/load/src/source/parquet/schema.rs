@@ -12,8 +12,8 @@ use super::text::{self, Unit};
 pub(super) enum ColumnType {
     Scalar(Scalar),
     List(Box<Self>),
-    /// A list whose repeated field is its element, as old writers make them. The crate's reader
-    /// gives such a list as the only element of a list.
+    /// A list whose repeated field is its element, as old programs write it. The crate's reader
+    /// returns such a list as the only element of a list.
     OldList(Box<Self>),
     Map(Box<Self>, Box<Self>),
     /// The fields, each with its name as a string of JSON.
@@ -23,7 +23,7 @@ pub(super) enum ColumnType {
 /// The type of a value that is not nested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scalar {
-    /// The values are NULL, as in a column of which its writer saw no value.
+    /// All values are NULL, as in a column whose writer saw no value.
     Null,
     Bool,
     Int(IntType),
@@ -39,13 +39,13 @@ pub(super) enum Scalar {
     Bytes,
     Date,
     Time(Unit),
-    /// True: the values are in UTC.
+    /// A point in time, in UTC if the flag is true.
     Timestamp(Unit, bool),
     /// A day and nanoseconds in 12 bytes, as Spark and Impala write them.
     Int96,
 }
 
-/// The bits of a whole number, and if it has a sign.
+/// The bits of an integer, and whether it has a sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct IntType {
     pub(super) bits: u8,
@@ -53,7 +53,7 @@ pub(super) struct IntType {
 }
 
 impl ColumnType {
-    /// Reads the type of a column. `None` if values of its type are not read.
+    /// Reads the type of a column. `None` if values of its type are not supported.
     pub(super) fn of_column(column: &Type) -> Option<Self> {
         if !is_nested(column) {
             return Scalar::of(column).map(Self::Scalar);
@@ -72,7 +72,7 @@ impl ColumnType {
     /// Reads the type of one value of a field that may be repeated.
     fn once(field: &Type) -> Option<Self> {
         if field.is_primitive() {
-            // The reader of nested columns gives these in milliseconds: digits would be lost.
+            // The reader of nested columns returns these in milliseconds, which would lose digits.
             let scalar = Scalar::of(field).filter(|scalar| *scalar != Scalar::Int96);
             return scalar.map(Self::Scalar);
         }
@@ -105,8 +105,8 @@ impl ColumnType {
         }
     }
 
-    /// Returns the type that a table's column should have. `None`: it follows from the values, as
-    /// that of times of nanoseconds does, which most databases would round.
+    /// Returns the type that a table's column should have. `None` if it follows from the values, as
+    /// for times of nanoseconds, which most databases would round.
     pub(super) fn holds(&self) -> Option<Holds> {
         match self {
             Self::Scalar(scalar) => scalar.holds(),

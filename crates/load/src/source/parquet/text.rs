@@ -1,9 +1,9 @@
-//! Values of Parquet as texts.
+//! Writes values of Parquet as text.
 
 use windrow_core::calendar::date_of;
 
-/// A date of the proleptic Gregorian calendar, by its days since 1970-01-01 (ISO 8601; years of
-/// more than four digits, or before year 0, have a sign).
+/// Writes a date of the proleptic Gregorian calendar by its days since 1970-01-01 (ISO 8601; years
+/// of more than four digits, or before year 0, have a sign).
 pub(super) fn date(days: i64, out: &mut String) {
     let (year, month, day) = date_of(days);
     if year < 0 {
@@ -37,7 +37,7 @@ impl Unit {
         }
     }
 
-    /// A time of day: `13:05:00`, with a fraction of the unit's digits if it has one.
+    /// Writes a time of day such as `13:05:00`, with a fraction of the unit's digits if it has one.
     pub(super) fn time(self, since_midnight: i64, out: &mut String) {
         let seconds = since_midnight.div_euclid(self.per_second);
         let fraction = since_midnight.rem_euclid(self.per_second);
@@ -51,15 +51,15 @@ impl Unit {
             return;
         }
         out.push('.');
-        // Writers that count in nanoseconds mostly have times of microseconds, which are all that a
-        // database keeps.
+        // Programs that write nanoseconds mostly have times of microseconds, and databases keep no
+        // more.
         match self.digits {
             9 if fraction.is_multiple_of(1000) => padded(fraction / 1000, 6, out),
             digits => padded(fraction, digits, out),
         }
     }
 
-    /// A point in time, by its distance from 1970: `2026-01-31T13:05:00`.
+    /// Writes a point in time by its distance from 1970, such as `2026-01-31T13:05:00`.
     pub(super) fn timestamp(self, since_1970: i64, out: &mut String) {
         let a_day = 86_400 * self.per_second;
         date(since_1970.div_euclid(a_day), out);
@@ -77,7 +77,7 @@ fn padded(number: u64, digits: usize, out: &mut String) {
     out.push_str(text);
 }
 
-/// A decimal number, by its digits without a point and how many of them stand behind it.
+/// Writes a decimal number by its digits and the number of them after the point.
 pub(super) fn decimal(digits: &str, scale: i8, out: &mut String) {
     let (sign, digits) = match digits.strip_prefix('-') {
         Some(digits) => ("-", digits),
@@ -104,7 +104,7 @@ pub(super) fn decimal(digits: &str, scale: i8, out: &mut String) {
     out.push_str(digits.get(before..).unwrap_or_default());
 }
 
-/// A JSON string.
+/// Writes a JSON string.
 pub(super) fn quoted(text: &str, out: &mut String) {
     out.push('"');
     let is_plain = |b: &u8| *b >= 0x20 && !matches!(b, b'"' | b'\\');
@@ -133,14 +133,14 @@ fn escaped(c: char, out: &mut String) {
     }
 }
 
-/// Binary data in JSON: a string of `\x` and hexadecimal digits, as PostgreSQL writes it.
+/// Writes binary data in JSON: a string of `\x` and hexadecimal digits, as PostgreSQL writes it.
 pub(super) fn hex(bytes: &[u8], out: &mut String) {
     out.push_str("\"\\\\x");
     bytes.iter().for_each(|byte| hex_digits(*byte, out));
     out.push('"');
 }
 
-/// A UUID, if these are the sixteen bytes of one.
+/// Writes a UUID, if these are the sixteen bytes of one.
 pub(super) fn uuid(bytes: &[u8], out: &mut String) {
     for (byte, at) in bytes.iter().zip(0..) {
         if matches!(at, 4 | 6 | 8 | 10) {

@@ -1,4 +1,4 @@
-//! Values of Parquet, and their texts.
+//! Values of Parquet, and how they are written as text.
 
 use num_bigint::BigInt;
 use parquet::data_type::Int96;
@@ -6,12 +6,12 @@ use parquet::data_type::Int96;
 use super::schema::{IntType, Scalar};
 use super::text::{self, Unit};
 
-/// Julian days before 1970-01-01, from which the days of [`Int96`] are counted.
+/// The Julian day of 1970-01-01. [`Int96`] counts Julian days.
 const JULIAN_DAYS_BEFORE_1970: i64 = 2_440_588;
 
 const NANOS_A_DAY: i64 = 86_400_000_000_000;
 
-/// The kind of a value whose text, if there is one, was written.
+/// The kind of a value whose text was written, if it has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ValueKind {
     Null,
@@ -19,7 +19,7 @@ pub(super) enum ValueKind {
     Number,
     Text,
     Json,
-    /// Bytes, of which no text was written.
+    /// Bytes, which have no text.
     Bytes,
 }
 
@@ -28,7 +28,7 @@ pub(super) enum ValueKind {
 pub(super) enum Stored<'a> {
     Null,
     Bool(bool),
-    /// Of 32 bits or fewer, or without a sign: extended as a number with a sign is.
+    /// An integer of at most 32 bits, or without a sign: extended as one with a sign.
     Int(i64),
     Int96(&'a Int96),
     Float(f32),
@@ -37,7 +37,7 @@ pub(super) enum Stored<'a> {
 }
 
 impl<'a> Stored<'a> {
-    /// Returns the bytes of a value that is stored as such.
+    /// Returns the bytes of a value of bytes.
     pub(super) fn bytes(self) -> &'a [u8] {
         match self {
             Self::Bytes(bytes) => bytes,
@@ -48,7 +48,7 @@ impl<'a> Stored<'a> {
     /// Writes the text of a value of this type.
     ///
     /// # Errors
-    /// It does not have the form that its type asks for: a text that is not UTF-8.
+    /// The value does not have the form that its type requires, such as a text that is not UTF-8.
     pub(super) fn write(self, scalar: Scalar, out: &mut String) -> Result<ValueKind, String> {
         Ok(match (self, scalar) {
             (Self::Null, _) | (_, Scalar::Null) => ValueKind::Null,
@@ -91,7 +91,7 @@ fn whole(value: i64, int: IntType, out: &mut String) {
     out.push_str(match (int.is_signed, int.bits) {
         (true, _) => buffer.format(value),
         (false, 64) => buffer.format(value.cast_unsigned()),
-        // Only these bits were stored, or the sign was extended beyond them.
+        // Only these bits were stored, or the sign was extended over the others.
         (false, bits) => buffer.format(value.cast_unsigned() & ((1 << bits) - 1)),
     });
 }
@@ -124,7 +124,7 @@ fn of_bytes(bytes: &[u8], scalar: Scalar, out: &mut String) -> Result<ValueKind,
     })
 }
 
-/// Returns the digits of a number in two's complement, its first byte the most significant one.
+/// Returns the digits of a number in two's complement, most significant byte first.
 fn digits(bytes: &[u8]) -> String {
     if bytes.len() > size_of::<i128>() {
         return BigInt::from_signed_bytes_be(bytes).to_string();
@@ -142,7 +142,7 @@ fn int96(value: &Int96, out: &mut String) -> ValueKind {
         return ValueKind::Null;
     };
     let nanos = (u64::from(*high) << 32 | u64::from(*low)).cast_signed();
-    // Some writers give more than a day, or less than nothing.
+    // Some programs write more than a day, or a negative time.
     let day = i64::from(day.cast_signed()) + nanos.div_euclid(NANOS_A_DAY);
     text::date(day - JULIAN_DAYS_BEFORE_1970, out);
     out.push('T');
@@ -150,8 +150,8 @@ fn int96(value: &Int96, out: &mut String) -> ValueKind {
     ValueKind::Text
 }
 
-/// Writes the shortest text that gives the same number again. A value that is no number in JSON is
-/// a text, spelled as in PostgreSQL.
+/// Writes the shortest text that is read as the same number. A value that is no number in JSON is
+/// written as text, spelled as in PostgreSQL.
 fn float<F: Copy + std::fmt::Debug + Into<f64>>(
     value: F,
     is_finite: fn(F) -> bool,
@@ -159,7 +159,7 @@ fn float<F: Copy + std::fmt::Debug + Into<f64>>(
 ) -> ValueKind {
     use std::fmt::Write;
     if is_finite(value) {
-        // Writing into a String cannot fail.
+        // Writing to a string cannot fail.
         write!(out, "{value:?}").ok();
         return ValueKind::Number;
     }
