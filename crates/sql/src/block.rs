@@ -13,31 +13,32 @@ use crate::words::Words;
 /// The longest text that is recognized, in bytes.
 const MAX_BLOCK_TEXT: usize = 4096;
 
-/// A statement that is all of a text.
+/// A statement that is the whole text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockStatement {
     /// The effect of the statement on the block.
     pub effect: BlockEffect,
     /// The tag of its CommandComplete.
     pub tag: &'static str,
-    /// The words of the text, without comments, one space between them.
+    /// The words of the text, without comments and with one space between them.
     pub words: Box<str>,
-    /// The name of the savepoint, folded; empty without one.
+    /// The name of the savepoint, folded; empty if there is none.
     pub savepoint: Box<str>,
 }
 
 /// The effect of a statement on a transaction block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockEffect {
-    /// Outside of a block it opens one: BEGIN, START TRANSACTION, with any modes.
+    /// Outside of a block, the statement opens one: BEGIN, START TRANSACTION, with any modes.
     Opens,
-    /// At the beginning of a block it sets the block's modes: SET TRANSACTION, but for a snapshot.
+    /// At the beginning of a block, the statement sets the block's modes: SET TRANSACTION, except
+    /// for a snapshot.
     SetsModes,
     /// The statement commits the block: COMMIT, END.
     Commits,
     /// The statement rolls the block back: ROLLBACK, ABORT.
     RollsBack,
-    /// The statement makes a savepoint within the block: SAVEPOINT.
+    /// The statement sets a savepoint within the block: SAVEPOINT.
     Saves,
     /// The statement removes a savepoint, and keeps what was done since: RELEASE.
     Releases,
@@ -85,14 +86,14 @@ pub fn block(text: &str) -> Option<BlockStatement> {
 }
 
 impl BlockStatement {
-    /// Returns true for BEGIN without modes: the transaction is one as without BEGIN.
+    /// Returns true for BEGIN without modes.
     pub fn opens_plainly(&self) -> bool {
         let last = self.words.rsplit(' ').next();
         self.effect == BlockEffect::Opens && last.is_some_and(is_no_mode)
     }
 
-    /// Returns true for BEGIN without modes, and with such modes only as most databases have by
-    /// default: READ COMMITTED, READ WRITE.
+    /// Returns true for BEGIN without modes, or with modes that are the default of most databases:
+    /// READ COMMITTED, READ WRITE.
     pub fn opens_usual(&self) -> bool {
         let mut words = self.words.split(' ').skip(1);
         let usual = |word: &str| {
@@ -150,7 +151,7 @@ pub(crate) fn read(words: Words<'_>) -> Option<(BlockEffect, &'static str)> {
     }
 }
 
-/// Returns true for nothing, and for AND NO CHAIN.
+/// Returns true for no words, and for AND NO CHAIN.
 fn ends_without_chain(rest: Words<'_>) -> bool {
     let says_so = rest.is(0, "and") && rest.is(1, "no") && rest.is(2, "chain");
     rest.len() == if says_so { 3 } else { 0 }

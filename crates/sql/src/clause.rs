@@ -12,9 +12,9 @@ const NO_KEY: Refusal = "no condition column = value";
 /// The texts of RETURNING.
 #[derive(Default)]
 pub(crate) struct Returning {
-    /// `WITH (OLD AS o, NEW AS n)`.
+    /// The content of `WITH (OLD AS o, NEW AS n)`.
     pub(crate) names: Option<Box<str>>,
-    /// The list.
+    /// The list of returned values.
     pub(crate) list: Option<Box<str>>,
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn names(parser: &mut Parser<'_>) -> Result<Vec<Name>, Refusal> {
     Ok(names)
 }
 
-/// A column that gets a value.
+/// Parses a column that gets a value.
 pub(crate) fn target(parser: &mut Parser<'_>) -> Result<Name, Refusal> {
     let name = parser.column_name()?;
     match parser.kind(0) {
@@ -35,7 +35,7 @@ pub(crate) fn target(parser: &mut Parser<'_>) -> Result<Name, Refusal> {
     }
 }
 
-/// An expression or DEFAULT, and whether it names columns.
+/// Parses an expression or DEFAULT. The second value is true if it names columns.
 pub(crate) fn item(parser: &mut Parser<'_>) -> Result<(Expression, bool), Refusal> {
     if parser.word("default") {
         return Ok((Expression::Default, false));
@@ -44,7 +44,7 @@ pub(crate) fn item(parser: &mut Parser<'_>) -> Result<(Expression, bool), Refusa
     Ok((parser.expression_of(&node)?, node.columns))
 }
 
-/// `column = value`, or `(a, b) = (x, y)`, which says the same as `a = x, b = y`.
+/// Parses `column = value`, or `(a, b) = (x, y)`, which has the meaning of `a = x, b = y`.
 pub(crate) fn assignment(parser: &mut Parser<'_>) -> Result<Vec<(Name, Expression)>, Refusal> {
     if parser.kind(0) != TokenKind::Open {
         let column = target(parser)?;
@@ -84,7 +84,7 @@ fn condition(parser: &mut Parser<'_>) -> Result<Node, Refusal> {
     parser.expression()
 }
 
-/// WHERE, as keys and all other conditions.
+/// Parses WHERE into keys and all other conditions.
 #[expect(clippy::type_complexity, reason = "the two fields of a parsed")]
 pub(crate) fn filter(
     parser: &mut Parser<'_>,
@@ -120,7 +120,8 @@ pub(crate) fn filter(
     Ok((keys.into(), conditions))
 }
 
-/// A condition `column = expression` where the expression names no column.
+/// Returns the column and the expression of a condition `column = expression`, if the expression
+/// names no column.
 fn key(node: &Node) -> Option<(&Name, &Node)> {
     match &node.form {
         Form::Equal(sides) => match &**sides {
@@ -168,7 +169,7 @@ pub(crate) fn conflict(parser: &mut Parser<'_>) -> Result<Option<Conflict>, Refu
     }))
 }
 
-/// The columns of the target, where it is nothing but columns.
+/// Returns the columns of the conflict target, if it consists of columns only.
 fn conflict_target(parser: &mut Parser<'_>) -> Result<Option<Box<[Name]>>, Refusal> {
     if parser.words(&["on", "constraint"]) {
         parser.column_name()?;
@@ -187,7 +188,7 @@ fn conflict_target(parser: &mut Parser<'_>) -> Result<Option<Box<[Name]>>, Refus
     Ok(columns.filter(|_| !partial))
 }
 
-/// A column, a call or an expression in parentheses.
+/// Parses a column, a call or an expression in parentheses.
 fn index_element(parser: &mut Parser<'_>) -> Result<Option<Name>, Refusal> {
     let column = matches!(parser.kind(1), TokenKind::Comma | TokenKind::Close);
     if column {
@@ -198,7 +199,7 @@ fn index_element(parser: &mut Parser<'_>) -> Result<Option<Name>, Refusal> {
         parser.expect(TokenKind::Close)?;
         return Ok(None);
     }
-    // A call of a function, not one of the forms that look like one.
+    // This must be a call of a function, and not a form with a syntax of its own.
     if parser.kind(1) != TokenKind::Open || parser.name_at(0, &[Use::Any, Use::Function]).is_err() {
         return Err(SYNTAX);
     }
@@ -227,7 +228,7 @@ pub(crate) fn returning(parser: &mut Parser<'_>) -> Result<Returning, Refusal> {
     Ok(Returning { names, list })
 }
 
-/// Reads `WITH (OLD AS o, NEW AS n)`, and admits the names of both versions of a row. Servers
+/// Parses `WITH (OLD AS o, NEW AS n)`, and allows the names of both versions of a row. Servers
 /// before PostgreSQL 18 refuse them.
 fn names_of_versions(parser: &mut Parser<'_>) -> Result<Option<Box<str>>, Refusal> {
     let from = parser.at;
@@ -240,14 +241,14 @@ fn names_of_versions(parser: &mut Parser<'_>) -> Result<Option<Box<str>>, Refusa
         parser.expect(TokenKind::Close)?;
     }
     for (usual, given) in named {
-        // A table of that name, or with that alias, is meant by it.
+        // A table with that name or alias takes precedence.
         let name = given.unwrap_or_else(|| usual.into());
         parser.qualifiers.push(name);
     }
     Ok(is_with.then(|| parser.text_of(from, parser.at).into()))
 }
 
-/// Reads `OLD AS name` or `NEW AS name`, each once.
+/// Parses `OLD AS name` or `NEW AS name`, each once.
 fn name_of_version(
     parser: &mut Parser<'_>,
     named: &mut [(&'static str, Option<Name>)],
@@ -285,7 +286,7 @@ fn returned(parser: &mut Parser<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Words that are no label without AS, although they may be names.
+/// Returns true for words that need AS to be a label, although they may be names.
 fn needs_as(word: &str) -> bool {
     const NEED: &[&str] = &[
         "day", "filter", "hour", "minute", "month", "over", "second", "within", "without", "year",

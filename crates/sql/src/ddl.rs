@@ -1,10 +1,10 @@
-//! DDL that runs nothing of what it names.
+//! DDL that does not run what it names.
 
 use crate::words::Words;
 
-/// Returns true if the first statement of a text is DDL that runs nothing of what it names:
-/// expressions are written down, not evaluated. An index or a constraint that is added evaluates
-/// them over the rows that are there, and so do the bounds of a partition.
+/// Returns true if the first statement of a text is DDL that does not run what it names:
+/// expressions are stored, not evaluated. Adding an index or a constraint evaluates its expressions
+/// for the existing rows, and the bounds of a partition are evaluated too.
 pub(crate) fn only_defines(words: Words<'_>) -> bool {
     let words = words.first_statement();
     const CREATED: &[&str] = &[

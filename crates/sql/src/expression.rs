@@ -1,11 +1,11 @@
-//! Expressions, with the precedence of PostgreSQL's grammar (`a_expr` in `gram.y`). What it takes
-//! is a part of what the server takes, read in the same way; everything else is refused.
+//! Parses expressions with the precedence of PostgreSQL's grammar (`a_expr` in `gram.y`). It
+//! accepts a part of what the server accepts, with the same meaning, and refuses everything else.
 
 use crate::lex::TokenKind;
 use crate::parse::{Form, Node, Parser, Refusal, SUBQUERY, SYNTAX};
 use crate::types;
 
-// How tightly operators bind, as the declarations of the grammar order them.
+// The precedence of operators, in the order of the grammar's declarations.
 const OR: u8 = 1;
 const AND: u8 = 2;
 const NOT: u8 = 3;
@@ -22,12 +22,12 @@ const COLLATE: u8 = 13;
 const SIGN: u8 = 14;
 const CAST: u8 = 16;
 
-/// The operator after an operand.
+/// An operator that follows an operand.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Behind {
-    /// An operator with an operand behind it.
+    /// An operator with an operand after it.
     Infix,
-    /// AND, whose operands become a list of conditions.
+    /// AND: its operands become a list of conditions.
     And,
     Is,
     /// IN, LIKE, BETWEEN and, with true, their NOT forms.
@@ -38,19 +38,19 @@ enum Behind {
 }
 
 impl Parser<'_> {
-    /// A whole expression.
+    /// Parses a whole expression.
     pub(crate) fn expression(&mut self) -> Result<Node, Refusal> {
         self.operand(0)
     }
 
-    /// An expression whose operators all bind at least as tightly as `least`.
+    /// Parses an expression whose operators all have at least the precedence `least`.
     pub(crate) fn operand(&mut self, least: u8) -> Result<Node, Refusal> {
         self.nested(|parser| parser.climb(least))
     }
 
     fn climb(&mut self, least: u8) -> Result<Node, Refusal> {
         let mut left = self.prefix(least)?;
-        // The last operator that must not meet another one that binds as tightly.
+        // The precedence of the last operator, if no other of that precedence may follow.
         let mut lonely = None;
         while let Some((binding, behind)) = self.behind()? {
             if binding < least {
@@ -84,7 +84,7 @@ impl Parser<'_> {
         Ok(self.node(from, inner.columns))
     }
 
-    /// A node of the tokens from `from` up to here.
+    /// Makes a node of the tokens from `from` up to the current one.
     pub(crate) fn node(&self, from: usize, columns: bool) -> Node {
         Node {
             from,
@@ -94,7 +94,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The operator that is next.
+    /// Returns the next operator with its precedence.
     fn behind(&self) -> Result<Option<(u8, Behind)>, Refusal> {
         Ok(match self.kind(0) {
             TokenKind::Operator => Some((binding(self.slice(0))?, Behind::Infix)),
@@ -124,7 +124,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Goes on behind the left operand. Also says whether the same binding must not follow.
+    /// Parses what follows the left operand. Also returns true if no operator of the same
+    /// precedence may follow.
     fn continued(
         &mut self,
         left: Node,
@@ -198,8 +199,8 @@ impl Parser<'_> {
         self.at += 1;
         let right = self.operand(AND + 1)?;
         let (from, columns) = (left.from, left.columns || right.columns);
-        // `(a AND b) AND c` says the same as `a AND b AND c`; what stands in parentheses is listed
-        // with its own extent.
+        // `(a AND b) AND c` has the meaning of `a AND b AND c`. The conditions in parentheses are
+        // listed one by one.
         let mut all = match left.form {
             Form::And(all) => all,
             _ => vec![left],
@@ -216,7 +217,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Makes `left = right` of what was read up to here.
+    /// Makes the node `left = right` of the tokens up to the current one.
     fn equal(&self, left: Node, right: Node) -> Node {
         Node {
             from: left.from,
@@ -226,15 +227,15 @@ impl Parser<'_> {
         }
     }
 
-    /// Returns true for the bare word NULL. `transform_null_equals` reads `= NULL` as IS NULL, and
-    /// nothing else.
+    /// Returns true for the bare word NULL: `transform_null_equals` changes `= NULL` to IS NULL,
+    /// and no other form.
     fn is_null(&self, node: &Node) -> bool {
         self.text_of(node.from, node.to)
             .eq_ignore_ascii_case("null")
     }
 
-    /// Reads `= ANY (expression)`. Returns true if the expression names columns, and the element of
-    /// `ARRAY[element]`.
+    /// Parses `= ANY (expression)`. Returns true if the expression names columns, and the element
+    /// of `ARRAY[element]`.
     fn quantified(&mut self) -> Result<(bool, Option<Node>), Refusal> {
         self.at += 2;
         self.expect(TokenKind::Open)?;
@@ -245,7 +246,7 @@ impl Parser<'_> {
     }
 
     /// Returns the element of `ARRAY[element]`, if its type is the same there as after `=`. A
-    /// string without a type is a text in an array, and has the left side's type after `=`.
+    /// string without a type is of type text in an array, and of the left side's type after `=`.
     fn only_element(&mut self, array: &Node) -> Result<Option<Node>, Refusal> {
         let end = self.at;
         self.at = array.from;
@@ -264,7 +265,7 @@ impl Parser<'_> {
         Ok(only)
     }
 
-    /// Reads `(first, second, ..)`.
+    /// Parses `(first, second, ..)`.
     fn parenthesized_list(&mut self) -> Result<Vec<Node>, Refusal> {
         self.expect(TokenKind::Open)?;
         let all = self.list(Self::expression)?;
@@ -272,8 +273,8 @@ impl Parser<'_> {
         Ok(all)
     }
 
-    /// Behind IS: `None` for NULL, TRUE, FALSE and UNKNOWN, else whether the operand of DISTINCT
-    /// FROM names columns.
+    /// Parses what follows IS. Returns `None` for NULL, TRUE, FALSE and UNKNOWN, and otherwise true
+    /// if the operand of DISTINCT FROM names columns.
     fn is(&mut self) -> Result<Option<bool>, Refusal> {
         self.at += 1;
         self.word("not");
@@ -289,7 +290,7 @@ impl Parser<'_> {
         Err(SYNTAX)
     }
 
-    /// Reads LIKE and BETWEEN with their operands.
+    /// Parses LIKE and BETWEEN with their operands.
     fn matched(&mut self) -> Result<bool, Refusal> {
         if self.word("between") {
             self.word("symmetric");
@@ -308,8 +309,8 @@ impl Parser<'_> {
         Ok(columns)
     }
 
-    /// Where the grammar takes less than a whole expression (`b_expr`): no logic, no AT TIME ZONE,
-    /// no COLLATE.
+    /// Parses an operand where the grammar allows only `b_expr`: no logic, no AT TIME ZONE, no
+    /// COLLATE.
     pub(crate) fn narrow_operand(&mut self) -> Result<Node, Refusal> {
         let node = self.operand(OTHER)?;
         let end = self.at;
@@ -340,7 +341,7 @@ impl Parser<'_> {
             Some(only) if all.is_empty() => only.form,
             _ => Form::Other,
         };
-        // A condition in parentheses is still that condition.
+        // The parentheses do not change a condition.
         Ok(Node {
             from,
             to,
@@ -357,7 +358,7 @@ fn binding(operator: &str) -> Result<u8, Refusal> {
         "+" | "-" => SUM,
         "*" | "/" | "%" => PRODUCT,
         "^" => POWER,
-        // Names an argument of a function; newer servers have an arrow with a meaning of its own.
+        // This names an argument of a function. Newer servers give `=>` another meaning elsewhere.
         "=>" => return Err("an argument with a name"),
         _ => OTHER,
     })

@@ -1,5 +1,5 @@
-//! Literals whose meaning depends on when they are read: a statement that is prepared reads them
-//! once, and means that moment for as long as it is kept.
+//! Literals whose meaning depends on when they are read: a prepared statement reads them once, and
+//! keeps that meaning.
 
 use crate::lex::{Token, TokenKind};
 use crate::tokens::{MAX_SCANNED, Tokens};
@@ -25,8 +25,8 @@ const NAMES: [&str; 9] = [
     "regrole",
 ];
 
-/// True if a text, read as a time, or as a list or range of times, may mean a moment that depends
-/// on when it is read.
+/// Returns true if a text may mean a moment that depends on when it is read as a time, or as a list
+/// or range of times.
 pub fn is_moment(text: &[u8]) -> bool {
     if text.len() > MAX_TIME_BYTES {
         return false;
@@ -35,8 +35,9 @@ pub fn is_moment(text: &[u8]) -> bool {
     words.any(|word| MOMENTS.iter().any(|known| word.eq_ignore_ascii_case(known)))
 }
 
-/// True if a prepared statement of this text might mean something else when it is executed than its
-/// text means at that moment. A text that cannot be read, or is longer than 1 MiB, may as well.
+/// Returns true if a prepared statement of this text might have another meaning when it is executed
+/// than the text has at that time. This is also true for a text that cannot be read or is longer
+/// than 1 MiB.
 pub fn may_freeze(text: &str) -> bool {
     if text.len() > MAX_SCANNED {
         return true;
@@ -45,12 +46,12 @@ pub fn may_freeze(text: &str) -> bool {
     tokens.map_or(true, |tokens| is_frozen(text, &tokens.list))
 }
 
-/// True if a prepared statement of these tokens might mean something else when it is executed than
-/// its text means at that moment.
+/// Returns true if a prepared statement of these tokens might have another meaning when it is
+/// executed than the text has at that time.
 pub(crate) fn is_frozen(text: &str, tokens: &[Token]) -> bool {
     let slice = |token: &Token| text.get(token.start..token.end).unwrap_or_default();
     tokens.iter().any(|token| match token.kind {
-        // An escape may spell a letter.
+        // An escape may stand for a letter.
         TokenKind::Escape | TokenKind::Special => {
             slice(token).contains('\\') || is_moment(inside(slice(token)))
         }
@@ -62,7 +63,7 @@ pub(crate) fn is_frozen(text: &str, tokens: &[Token]) -> bool {
     })
 }
 
-/// A string literal without the letters before its first quote.
+/// Returns a string literal without the letters before its first quote.
 fn inside(literal: &str) -> &[u8] {
     let at = literal.find(['\'', '$', '"']).unwrap_or_default();
     let quoted = literal.get(at..).unwrap_or_default();

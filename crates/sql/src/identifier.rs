@@ -1,11 +1,11 @@
-//! Identifiers as the server reads them: folded, quoted, or with letters by their numbers
-//! (`U&"d\0061ta"`). `steps` asks for them.
+//! Decodes identifiers as the server does: folded, quoted, or with letters by their numbers
+//! (`U&"d\0061ta"`). Only `steps` uses this.
 
 use crate::lex::TokenKind;
 use crate::words::Words;
 
-/// An identifier, folded, and the place of its last token. The server cuts it to 63 bytes, between
-/// characters.
+/// Returns an identifier, folded, and the place of its last token. The server cuts it to 63 bytes,
+/// between characters.
 pub(crate) fn identifier(words: Words<'_>, at: usize) -> Option<(String, usize)> {
     let quoted = |text: &str| {
         let inside = text.strip_prefix('"')?.strip_suffix('"')?;
@@ -28,7 +28,7 @@ pub(crate) fn identifier(words: Words<'_>, at: usize) -> Option<(String, usize)>
     (!name.is_empty()).then_some((name, last))
 }
 
-/// The letter of `UESCAPE '!'`.
+/// Returns the letter of `UESCAPE '!'`.
 fn escape_letter(text: &str) -> Option<char> {
     let mut inside = text.strip_prefix('\'')?.strip_suffix('\'')?.chars();
     let letter = inside.next().filter(|_| inside.next().is_none())?;
@@ -36,8 +36,7 @@ fn escape_letter(text: &str) -> Option<char> {
     (!is_other && !letter.is_ascii_whitespace()).then_some(letter)
 }
 
-/// An identifier of `U&"..."` with its letters in place of their numbers. `None`: the server
-/// refuses it.
+/// Decodes an identifier of `U&"..."`. `None` if the server refuses it.
 fn unescaped(name: &str, escape: char) -> Option<String> {
     let mut units = Vec::new();
     let mut rest = name;
@@ -51,7 +50,7 @@ fn unescaped(name: &str, escape: char) -> Option<String> {
         };
         rest = rest.get(length..)?;
         match (u16::try_from(number), char::from_u32(number)) {
-            // A half of a pair, or a letter by itself.
+            // One half of a surrogate pair, or a letter by itself.
             (Ok(unit), _) => units.push(unit),
             (Err(_), Some(letter)) => units.extend_from_slice(letter.encode_utf16(&mut [0; 2])),
             (Err(_), None) => return None,

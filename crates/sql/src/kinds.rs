@@ -1,7 +1,7 @@
-//! The kinds of statements, by their first words: the one list of what a kind does by itself.
+//! The kinds of statements, by their first words: the only list of what each kind does by itself.
 //!
-//! The readers of this crate look kinds up here, the PostgreSQL frontend through
-//! [`Names`](crate::Names). What a statement runs besides itself is in the catalog, never here.
+//! The modules of this crate look up kinds here, and the PostgreSQL frontend does so through
+//! [`Names`](crate::Names). What a statement runs beyond that is in the catalog, and not here.
 
 use Property::{
     Calls, Defines, Ends, Hides, Keeps, Private, Queries, Reads, RunsNothing, TakesAway, WithSync,
@@ -11,15 +11,15 @@ use Property::{
 /// A property of a kind of statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Property {
-    /// The statement writes nothing, unless the word of a write stands in it as well.
+    /// The statement writes nothing, unless it contains the word of a write.
     Reads,
-    /// The statement evaluates expressions of its text, over rows.
+    /// The statement evaluates expressions of its text for rows.
     Queries,
     /// The statement writes rows.
     WritesRows,
     /// The statement runs no code.
     RunsNothing,
-    /// The statement changes the catalog. Event triggers hear of it.
+    /// The statement changes the catalog, which event triggers notice.
     Defines,
     /// The statement runs a procedure, which may do anything.
     Calls,
@@ -32,16 +32,16 @@ pub enum Property {
     Keeps,
     /// The statement may leave something that PostgreSQL does not show.
     Hides,
-    /// The statement concerns the session or the transaction alone: it commits nothing.
+    /// The statement concerns only the session or the transaction: it commits nothing.
     Private,
-    /// The statement commits, outside of a block, with the Sync that it belongs to.
+    /// Outside of a block, the statement commits with the Sync that it belongs to.
     WithSync,
 }
 
 /// The reason that is counted for each statement of a transaction block.
 const BLOCK: &str = "a transaction block";
 
-/// The first word of a kind, the reason for which its statements are not joined, its properties.
+/// The first word of each kind, the reason why its statements are not joined, and its properties.
 #[rustfmt::skip]
 const KINDS: [(&str, &str, &[Property]); 53] = [
     ("abort", BLOCK, &[RunsNothing, Ends]),

@@ -1,13 +1,14 @@
-//! Reading SQL texts: what a statement writes, which values can be lifted out of it, whether it may
+//! Parses SQL texts: what a statement writes, which values can be lifted out of it, whether it may
 //! be joined with others, and if not why. Pure: no I/O.
 //!
-//! Texts are cut into tokens as PostgreSQL's scanner cuts them, and the few statements that may be
-//! joined are parsed by the rules and the precedence of PostgreSQL's grammar: what is joined is
-//! executed in another form, so a reading that is only nearly PostgreSQL's would give wrong
-//! answers. Whatever is outside of that part of the grammar is not joined.
+//! Texts are cut into the same tokens as by PostgreSQL's scanner, and the few statements that may
+//! be joined are parsed by the rules and the precedence of PostgreSQL's grammar. A joined statement
+//! is executed in another form, so any difference from PostgreSQL's own reading would give wrong
+//! answers. Statements outside of that part of the grammar are not joined.
 //!
-//! All of it takes a byte below 0x80 for a character of its own. In the client encodings SJIS,
-//! BIG5, GBK, UHC, GB18030 and JOHAB it may be a part of one: do not read texts of such clients.
+//! All code here assumes that a byte below 0x80 is a character of its own. In the client encodings
+//! SJIS, BIG5, GBK, UHC, GB18030 and JOHAB it may be a part of one: do not read texts of such
+//! clients.
 
 mod block;
 mod clause;

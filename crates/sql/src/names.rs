@@ -1,9 +1,8 @@
-//! The names that stand in a text: what a statement runs besides itself can only be reached by one
-//! of them.
+//! The names in a text. Whatever a statement runs beyond itself can only be reached by one of them.
 //!
 //! A table brings its triggers, defaults and policies, a view its query, a function its body, an
-//! operator its function. The PostgreSQL frontend asks the catalog for everything of these names,
-//! in any schema: that is all that the text can mean.
+//! operator its function. The PostgreSQL frontend looks up all objects with these names in the
+//! catalog, in any schema, because the text cannot mean others.
 
 use crate::ddl::only_defines;
 use crate::effect::set_locally;
@@ -14,15 +13,15 @@ use crate::tokens::Tokens;
 use crate::word::{self, Use};
 use crate::words::Words;
 
-/// The words of statements that write rows, which may stand in others.
+/// The words of statements that write rows, which may occur within others.
 const WRITING: [&str; 4] = ["insert", "update", "delete", "merge"];
 
-/// The most words INTO of a statement whose names are looked for. Each may take a look at all
-/// tokens before it.
+/// The most words INTO of a statement for which names are collected. Each of them may need a search
+/// of all tokens before it.
 const MAX_INTOS: usize = 100;
 
-/// Functions of the server, and words before a parenthesis, that give the same for the same rows in
-/// any transaction.
+/// Functions of the server, and words before a parenthesis, that return the same for the same rows
+/// in any transaction.
 #[rustfmt::skip]
 const PURE: [&str; 68] = [
     "abs", "array_agg", "array_length", "avg", "bit", "bool_and", "bool_or", "btrim", "ceil",
@@ -36,10 +35,11 @@ const PURE: [&str; 68] = [
     "values", "varchar",
 ];
 
-/// The names of a text, each once, sorted: equal for texts that differ in their literals only.
+/// The names of a text, each once, sorted. They are equal for texts that differ only in their
+/// literals.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Names {
-    /// All identifiers, folded; reserved words are none.
+    /// All identifiers, folded. Reserved words are not identifiers.
     pub all: Vec<Box<str>>,
     /// The names in statements that may run the named objects. `CREATE FUNCTION` and `DROP TABLE`
     /// do not run what they name.
@@ -48,43 +48,43 @@ pub struct Names {
     pub called: Vec<Box<str>>,
     /// All operators of the text.
     pub operators: Vec<Box<str>>,
-    /// The word that each statement of the text begins with, and `create` for a SELECT INTO.
+    /// The first word of each statement of the text, and `create` for a SELECT INTO.
     pub verbs: Vec<Box<str>>,
     /// The properties of the statements that each of these words begins.
     properties: Vec<PropertySet>,
     /// Settings that are set until the transaction ends (`SET LOCAL`, `set_config(.., true)`).
     pub local: Vec<Box<str>>,
-    /// True if a statement may take away or change what a statement before it in the text has run.
+    /// True if a statement may remove or change what a statement before it in the text has run.
     pub has_late_change: bool,
     /// True if the text may itself take values from sequences: by their functions, by defaults of
-    /// columns, or by a text that it runs. Triggers, views and functions are not counted.
+    /// columns, or by a text that it runs. Triggers, views and functions do not count.
     pub may_generate: bool,
     /// True if the text may ask when its transaction began.
     pub asks_time: bool,
 }
 
 impl Names {
-    /// Returns true if a name stands anywhere in the text.
+    /// Returns true if a name occurs anywhere in the text.
     pub fn has(&self, name: &str) -> bool {
         let found = self.all.binary_search_by(|own| (**own).cmp(name));
         found.is_ok()
     }
 
-    /// Returns true if a name stands in a statement that may run what it means.
+    /// Returns true if a name occurs in a statement that may run the named object.
     pub fn reaches(&self, name: &str) -> bool {
         let found = self.reached.binary_search_by(|own| (**own).cmp(name));
         found.is_ok()
     }
 
-    /// Returns true if a name stands before a parenthesis.
+    /// Returns true if a name occurs before a parenthesis.
     pub fn calls(&self, name: &str) -> bool {
         let found = self.called.binary_search_by(|own| (**own).cmp(name));
         found.is_ok()
     }
 
-    /// Returns true if the text may take away or change an object that was there before, or the
-    /// right to see it. `is_changed`: the transaction has changed the catalog, so its end may do
-    /// that too.
+    /// Returns true if the text may remove or change an object that existed before, or the right to
+    /// see it. `is_changed` is true if the transaction has changed the catalog, so that its end may
+    /// do that too.
     pub fn may_change_what_ran(&self, is_changed: bool) -> bool {
         let replaces = self.begins_with(&["create"]) && self.has("replace");
         replaces || self.any(Property::TakesAway) || (is_changed && self.any(Property::Ends))
@@ -117,16 +117,16 @@ impl Names {
             || WRITING.iter().any(|word| self.reaches(word))
     }
 
-    /// Returns true if the text calls a function that leaves nothing in its session and writes all
-    /// the same: a notification, or large objects.
+    /// Returns true if the text calls a function that leaves nothing in its session but writes: a
+    /// notification, or large objects.
     pub fn calls_writing(&self) -> bool {
         let is_one =
             |name: &str| name.starts_with("lo_") || matches!(name, "lowrite" | "pg_notify");
         self.called.iter().any(|name| is_one(name))
     }
 
-    /// Returns true for queries that give their transaction the same rows as if they were executed
-    /// by themselves, and lock none, as far as the text shows: what they name may still do more.
+    /// Returns true for queries that, as far as the text shows, return the same rows within their
+    /// transaction as by themselves, and lock none. The objects that they name may do more.
     pub fn only_queries(&self) -> bool {
         let are = |names: &[Box<str>], known: &[&str]| {
             let mut names = names.iter();
@@ -149,7 +149,7 @@ impl Names {
             && reached.all(|name| matches!(&**name, "nextval" | "pg_catalog" | "regclass"))
     }
 
-    /// Returns true if the text may write rows, by its words.
+    /// Returns true if the words of the text may write rows.
     pub fn writes_rows(&self) -> bool {
         self.any(Property::WritesRows) || WRITING.iter().any(|word| self.has(word))
     }
@@ -172,12 +172,13 @@ impl Names {
         self.any(Property::Keeps) || self.all.iter().any(|name| word(name))
     }
 
-    /// Returns true if the text may change what the catalog says.
+    /// Returns true if the text may change the catalog.
     pub fn changes_catalog(&self) -> bool {
         self.any(Property::Defines) || self.any(Property::Calls)
     }
 
-    /// Returns true for `DROP DATABASE` and its kin, which want no other session in the database.
+    /// Returns true for statements such as `DROP DATABASE`, which need the database without other
+    /// sessions.
     pub fn is_about_database(&self) -> bool {
         self.begins_with(&["alter", "create", "drop"]) && self.has("database")
     }
@@ -189,7 +190,8 @@ pub fn names(text: &str) -> Option<Names> {
     let mut names = Names::default();
     let backslash = collect(text, true, &mut names)?;
     if backslash {
-        // A string may end elsewhere where backslashes escape: the names of either reading.
+        // A string may end elsewhere if backslashes escape, so the names of both readings are
+        // collected.
         collect(text, false, &mut names)?;
     }
     for list in [
@@ -229,7 +231,7 @@ fn collect(text: &str, standard: bool, names: &mut Names) -> Option<bool> {
                     (begin, intos) = (at, 0);
                     runs = !only_defines(words);
                     names.begin(words, runs, changes);
-                    // The END of a function's body is none of a transaction.
+                    // The END of a function's body does not end a transaction.
                     let has_body = words.is(0, "create") && last_body >= Some(at);
                     changes |= may_change_catalog(words) && !has_body;
                 }
@@ -265,8 +267,8 @@ fn collect(text: &str, standard: bool, names: &mut Names) -> Option<bool> {
     Some(tokens.backslash)
 }
 
-/// Adds a name. A list that is full loses its repeated names before it grows. Afterwards as many
-/// names as are left fit in, so that the names of a text are not sorted for each of them.
+/// Adds a name. Before a full list grows, repeated names are removed. Then it gets room for as many
+/// names again, so that it is not sorted for each name.
 fn note(list: &mut Vec<Box<str>>, name: Box<str>) {
     if list.len() == list.capacity() {
         once_each(list);
@@ -280,7 +282,7 @@ fn once_each(list: &mut Vec<Box<str>>) {
     list.dedup();
 }
 
-/// As [`Names::may_change_what_ran`], of the statement that begins here.
+/// Does what [`Names::may_change_what_ran`] does, for the statement that begins here.
 fn may_change_what_ran(words: Words<'_>, is_changed: bool) -> bool {
     let replaces = words.is(0, "create") && words.is(1, "or") && words.is(2, "replace");
     let first = words.slice(0).to_ascii_lowercase();
@@ -295,7 +297,7 @@ fn may_change_catalog(words: Words<'_>) -> bool {
 }
 
 /// Returns true if the statement that begins here may take values from sequences by defaults of
-/// columns, or runs a text that is elsewhere.
+/// columns, or runs a text from elsewhere.
 fn may_use_defaults(words: Words<'_>) -> bool {
     let words = words.first_statement();
     let fills = words.has("insert") || words.has("merge");
@@ -313,8 +315,8 @@ fn slice_at<'a>(text: &'a str, tokens: &[Token], at: usize) -> Option<&'a str> {
 }
 
 impl Names {
-    /// Notes the statement that begins here. `runs`: it may run what it names. `is_changed`: a
-    /// statement before it may have changed the catalog.
+    /// Notes the statement that begins here. `runs` is true if it may run what it names,
+    /// `is_changed` if a statement before it may have changed the catalog.
     fn begin(&mut self, words: Words<'_>, runs: bool, is_changed: bool) {
         note(&mut self.verbs, words.slice(0).to_ascii_lowercase().into());
         let has_run = !self.reached.is_empty() || !self.operators.is_empty();

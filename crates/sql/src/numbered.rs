@@ -1,4 +1,4 @@
-//! Rows of VALUES with a number each, as the source of an INSERT.
+//! Parses rows of VALUES with a number each, as the source of an INSERT.
 
 use crate::clause::names;
 use crate::lex::TokenKind;
@@ -8,7 +8,7 @@ use crate::types::type_name;
 /// A part of a text, by its tokens.
 pub(crate) type Part = std::ops::Range<usize>;
 
-/// Reads rows with a number each that says their order, as SQLAlchemy sends them:
+/// Parses rows with a number each that gives their order, as SQLAlchemy sends them:
 ///
 /// ```sql
 /// SELECT p0::INTEGER, p1::VARCHAR
@@ -18,7 +18,7 @@ pub(crate) type Part = std::ops::Range<usize>;
 /// ```
 ///
 /// Each value is a parameter with the cast that its column has, so the outer cast changes nothing.
-/// The numbers rise.
+/// The numbers must be ascending.
 pub(crate) fn numbered_rows(parser: &mut Parser<'_>) -> Result<Vec<Vec<Part>>, Refusal> {
     parser.expect_word("select")?;
     let columns = parser.list(|parser| Ok((parser.column_name()?, cast(parser)?)))?;
@@ -46,7 +46,7 @@ pub(crate) fn numbered_rows(parser: &mut Parser<'_>) -> Result<Vec<Vec<Part>>, R
     }
 }
 
-/// Reads `($1::INTEGER, $2::VARCHAR, 0)`. `last`: the number of the row before.
+/// Parses `($1::INTEGER, $2::VARCHAR, 0)`. `last` is the number of the row before.
 fn numbered_row(
     parser: &mut Parser<'_>,
     casts: &[&str],
@@ -70,7 +70,7 @@ fn numbered_row(
     if rises { Ok(row) } else { Err(SYNTAX) }
 }
 
-/// Reads `::type`.
+/// Parses `::type`.
 fn cast<'a>(parser: &mut Parser<'a>) -> Result<&'a str, Refusal> {
     let from = parser.at;
     parser.expect(TokenKind::Cast)?;

@@ -1,16 +1,17 @@
-//! A cursor over the tokens of one statement, and what every part of the grammar needs of it.
+//! A cursor over the tokens of one statement, with the functions that all parts of the grammar
+//! need.
 
 use windrow_core::{Expression, Name, Piece, TableName};
 
 use crate::lex::{Token, TokenKind};
 use crate::word::{self, Use};
 
-/// Why a statement is not joined: a short phrase.
+/// The reason why a statement is not joined: a short phrase.
 pub(crate) type Refusal = &'static str;
 
 /// The refusal of a text that cannot be parsed.
 pub(crate) const UNCLEAR: Refusal = "not understood";
-/// Valid for the server, but not for us.
+/// The refusal of a text that is valid for the server but not supported here.
 pub(crate) const SYNTAX: Refusal = "a form that is not taken apart";
 pub(crate) const SUBQUERY: Refusal = "a subquery";
 pub(crate) const NAME: Refusal = "a name that the server would change";
@@ -19,7 +20,7 @@ pub(crate) const DEPTH: Refusal = "nested too deeply";
 /// The largest depth of nested expressions.
 const MAX_DEPTH: u8 = 48;
 
-/// A part of an expression, by its tokens, and what it is where that matters.
+/// A part of an expression: its tokens, and its form if that matters.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) from: usize,
@@ -48,10 +49,10 @@ pub(crate) struct Parser<'a> {
     pub(crate) at: usize,
     depth: u8,
     pub(crate) functions: Vec<TableName>,
-    /// The names that may stand before the point of a column.
+    /// The names that may qualify a column.
     pub(crate) qualifiers: Vec<Name>,
-    /// The table with its schema, where both may stand before the point of a column: a statement
-    /// that gives the table another name, or names no schema, has none.
+    /// The table with its schema, if both may qualify a column: not if a statement gives the table
+    /// another name or names no schema.
     pub(crate) relation: Option<TableName>,
 }
 
@@ -68,7 +69,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The kind of a token ahead.
+    /// Returns the kind of the token at this distance.
     pub(crate) fn kind(&self, ahead: usize) -> TokenKind {
         self.tokens
             .get(self.at + ahead)
@@ -91,14 +92,14 @@ impl<'a> Parser<'a> {
         self.kind(ahead) == TokenKind::Operator && self.slice(ahead) == operator
     }
 
-    /// Takes a keyword if it is next.
+    /// Consumes a keyword if it is next.
     pub(crate) fn word(&mut self, word: &str) -> bool {
         let is = self.is_word(0, word);
         self.at += usize::from(is);
         is
     }
 
-    /// Takes keywords if they are next, all of them.
+    /// Consumes keywords if all of them are next.
     pub(crate) fn words(&mut self, words: &[&str]) -> bool {
         let are = words
             .iter()
@@ -114,7 +115,7 @@ impl<'a> Parser<'a> {
         if self.word(word) { Ok(()) } else { Err(SYNTAX) }
     }
 
-    /// Takes a token if it is next.
+    /// Consumes a token if it is next.
     pub(crate) fn take(&mut self, kind: TokenKind) -> bool {
         let is = self.kind(0) == kind;
         self.at += usize::from(is);
@@ -145,7 +146,7 @@ impl<'a> Parser<'a> {
         result
     }
 
-    /// A list with commas: one thing at least.
+    /// Parses a list with commas, which must not be empty.
     pub(crate) fn list<T>(
         &mut self,
         mut one: impl FnMut(&mut Self) -> Result<T, Refusal>,
@@ -157,7 +158,7 @@ impl<'a> Parser<'a> {
         Ok(all)
     }
 
-    /// The identifier of a token ahead, if it may be used so.
+    /// Returns the identifier of the token at this distance, if it may be used so.
     pub(crate) fn name_at(&self, ahead: usize, allowed: &[Use]) -> Result<Name, Refusal> {
         let slice = self.slice(ahead);
         match self.kind(ahead) {
@@ -169,14 +170,14 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The name of a column, a table or an alias (`ColId`).
+    /// Parses the name of a column, a table or an alias (`ColId`).
     pub(crate) fn column_name(&mut self) -> Result<Name, Refusal> {
         let name = self.name_at(0, &[Use::Any, Use::Column])?;
         self.at += 1;
         Ok(name)
     }
 
-    /// A name behind a point, or behind AS: any word will do (`ColLabel`).
+    /// Parses a name after a point or after AS, where any word is allowed (`ColLabel`).
     pub(crate) fn label(&mut self) -> Result<Name, Refusal> {
         let name = self.name_at(0, &[Use::Any, Use::Column, Use::Function, Use::Reserved])?;
         self.at += 1;
@@ -196,7 +197,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// The text from one token up to another.
+    /// Returns the text from one token up to another.
     pub(crate) fn text_of(&self, from: usize, to: usize) -> &'a str {
         let start = self.tokens.get(from).map(|t| t.start);
         let end = to
@@ -209,7 +210,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The text from one token up to another, cut at its parameters.
+    /// Returns the text from one token up to another, cut at its parameters.
     pub(crate) fn pieces(
         &self,
         from: usize,
@@ -242,7 +243,7 @@ impl<'a> Parser<'a> {
         Ok(Expression::Sql(pieces.into()))
     }
 
-    /// The parameters of the protocol are counted from 1 to 65,535.
+    /// Returns the number of a parameter. The protocol counts them from 1 to 65,535.
     fn parameter(&self, token: Token) -> Result<u16, Refusal> {
         self.text
             .get(token.start + 1..token.end)

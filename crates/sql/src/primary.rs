@@ -8,7 +8,8 @@ use crate::parse::{Form, Node, Parser, Refusal, SUBQUERY, SYNTAX};
 use crate::types;
 use crate::word::{Use, listed};
 
-/// Keywords that are values by themselves. They mean the same in any statement of a transaction.
+/// Keywords that are values by themselves. They have the same value in all statements of a
+/// transaction.
 const VALUES: &[&str] = &[
     "current_catalog",
     "current_date",
@@ -26,7 +27,7 @@ const VALUES: &[&str] = &[
     "user",
 ];
 
-/// The keywords among them that take a precision.
+/// Keywords for times that accept a precision.
 const TIMES: &[&str] = &[
     "current_time",
     "current_timestamp",
@@ -34,15 +35,15 @@ const TIMES: &[&str] = &[
     "localtimestamp",
 ];
 
-/// Returns true for a keyword that tells when its transaction began.
+/// Returns true for a keyword whose value is the time when the transaction began.
 pub(crate) fn is_clock(word: &str) -> bool {
     word.eq_ignore_ascii_case("current_date") || listed(TIMES, word)
 }
 
-/// Columns that every table has. What they hold tells who shares a transaction.
+/// Columns that every table has. Their values show who shares a transaction.
 const SYSTEM: &[&str] = &["cmax", "cmin", "ctid", "tableoid", "xmax", "xmin"];
 
-/// Functions with a syntax of their own that are only their arguments with commas between them.
+/// Functions with a syntax of their own, whose arguments are a plain list.
 const PLAIN: &[&str] = &["coalesce", "greatest", "least"];
 
 /// The fields of EXTRACT.
@@ -123,7 +124,7 @@ impl Parser<'_> {
         Ok(self.node(from, columns))
     }
 
-    /// `(first, second, ..)`; gives whether columns are named.
+    /// Parses `(first, second, ..)`. Returns true if it names columns.
     fn arguments(&mut self) -> Result<bool, Refusal> {
         self.expect(TokenKind::Open)?;
         let all = self.list(Self::expression)?;
@@ -165,7 +166,7 @@ impl Parser<'_> {
     fn extract(&mut self) -> Result<bool, Refusal> {
         self.at += 2;
         if !matches!(self.kind(0), TokenKind::Text | TokenKind::Escape) {
-            // The grammar takes no keyword but those six that are fields of an interval.
+            // The grammar accepts no keyword but those six that are fields of an interval.
             if self.kind(0) != TokenKind::Word || !listed(FIELDS, self.slice(0)) {
                 return Err(SYNTAX);
             }
@@ -205,7 +206,7 @@ impl Parser<'_> {
                 columns |= self.expression()?.columns;
             }
         } else {
-            // With commas it is a call like any other, found by its name.
+            // With commas it is an ordinary call, found by its name.
             self.note_function(TableName::bare("substring"));
             while self.take(TokenKind::Comma) {
                 columns |= self.expression()?.columns;
@@ -231,7 +232,7 @@ impl Parser<'_> {
         Ok(columns)
     }
 
-    /// `[a, b]` behind ARRAY, or inside of such a bracket.
+    /// Parses `[a, b]` after ARRAY or within such a bracket.
     fn array(&mut self) -> Result<bool, Refusal> {
         self.expect(TokenKind::OpenBracket)?;
         if self.take(TokenKind::CloseBracket) {

@@ -1,4 +1,4 @@
-//! The way from a text to a reading.
+//! Parses a text as far as joining and the session need it.
 
 use std::sync::Arc;
 
@@ -19,9 +19,9 @@ const SEVERAL: &str = "several statements in one text";
 /// Reads a text as the extended protocol prepares it. `types` are the parameter types that the
 /// client named.
 ///
-/// A setting of the session, unknown here, decides if a backslash in a plain string (`'..'`) is an
-/// escape. A text with a backslash is never joined, and its effect is known only if it is the same
-/// both ways.
+/// A setting of the session, unknown here, decides whether a backslash in a plain string (`'..'`)
+/// is an escape. A text with a backslash is never joined, and its effect is known only if it is the
+/// same in both cases.
 pub fn read(text: &str, types: &[u32]) -> Reading {
     if text.len() > MAX_SCANNED {
         return apart(TOO_LONG, Effect::Other);
@@ -47,8 +47,8 @@ pub fn read(text: &str, types: &[u32]) -> Reading {
     }
 }
 
-/// Cuts a text of several statements: the words of each, in the order of [`Effect::Several`].
-/// `None`: where they end depends on a setting of the session.
+/// Cuts a text of several statements into the words of each, in the order of [`Effect::Several`].
+/// `None` if the place of the cuts depends on a setting of the session.
 pub fn split(text: &str) -> Option<Vec<&str>> {
     let tokens = Tokens::of(text, true)
         .ok()
@@ -61,11 +61,11 @@ fn apart(reason: &'static str, effect: Effect) -> Reading {
     Reading::Apart(Apart { reason, effect })
 }
 
-/// Reads a text under one `standard_conforming_strings`. Also says whether that mattered.
+/// Reads a text under one `standard_conforming_strings`. Also returns whether the setting matters.
 fn read_as(text: &str, types: &[u32], standard: bool) -> (Reading, bool) {
     match Tokens::of(text, standard) {
         Ok(tokens) => (of_tokens(text, &tokens.list, types), tokens.backslash),
-        // An open quote may be open in one way of reading only.
+        // With the other setting, the quote may be closed.
         Err(_) => (apart(UNCLEAR, Effect::Other), false),
     }
 }
@@ -110,7 +110,8 @@ fn one(text: &str, tokens: &[Token], types: &[u32]) -> Reading {
     }
 }
 
-/// The tokens of each statement. A semicolon in parentheses (the actions of a rule) ends none.
+/// Returns the tokens of each statement. A semicolon in parentheses (in the actions of a rule) does
+/// not end a statement.
 pub(crate) fn statements(tokens: &[Token]) -> impl Iterator<Item = &[Token]> {
     let mut depth = 0_u32;
     tokens

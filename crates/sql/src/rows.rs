@@ -1,7 +1,7 @@
-//! INSERTs of several rows, taken apart into INSERTs of one row each.
+//! Splits INSERTs of several rows into INSERTs of one row each.
 //!
 //! The PostgreSQL frontend keeps the rows of a transaction one by one until COMMIT. A text that is
-//! taken apart was parsed before: what is read here is what [`crate::read`] lets pass.
+//! split was parsed before: this module expects what [`crate::read`] accepts.
 
 use std::sync::Arc;
 
@@ -26,9 +26,8 @@ pub struct SingleRow {
     pub parameters: Box<[u16]>,
 }
 
-/// Takes an INSERT of several rows apart, with VALUES or as `numbered_rows` reads it. Returns
-/// `None` for any other text, one with parameters outside of its rows, and one of more than 1,000
-/// rows.
+/// Splits an INSERT of several rows, with VALUES or in the form of `numbered_rows`. Returns `None`
+/// for any other text, one with parameters outside of its rows, and one of more than 1,000 rows.
 pub fn single_rows(text: &str) -> Option<Vec<SingleRow>> {
     let tokens = Tokens::of(text, true).ok()?;
     let mut all = statements(&tokens.list);
@@ -73,7 +72,8 @@ pub fn single_rows(text: &str) -> Option<Vec<SingleRow>> {
     rows.collect()
 }
 
-/// Returns a value with the parameters of its own row. `parameters`: those that the row has by now.
+/// Returns a value with the parameters of its own row. `parameters` are those that the row has so
+/// far.
 fn one(parser: &Parser<'_>, value: &Part, parameters: &mut Vec<u16>) -> Option<String> {
     let mut pieces = Vec::new();
     parser.pieces(value.start, value.end, &mut pieces).ok()?;
@@ -94,7 +94,7 @@ fn one(parser: &Parser<'_>, value: &Part, parameters: &mut Vec<u16>) -> Option<S
     Some(sql)
 }
 
-/// Reads the rows behind VALUES.
+/// Parses the rows after VALUES.
 fn values(parser: &mut Parser<'_>) -> Result<Vec<Vec<Part>>, Refusal> {
     parser.list(|parser| {
         parser.expect(TokenKind::Open)?;

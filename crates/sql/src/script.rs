@@ -1,7 +1,7 @@
-//! Texts of several writes, cut into their statements.
+//! Cuts texts of several writes into their statements.
 //!
-//! The PostgreSQL frontend asks this of simple queries, and reads each write as if it had been sent
-//! by itself.
+//! The PostgreSQL frontend uses this for simple queries, and reads each write as if it had been
+//! sent by itself.
 
 use std::ops::Range;
 
@@ -16,16 +16,17 @@ const MAX_SCRIPT: usize = 1 << 20;
 /// The most writes of one text.
 const MAX_WRITES: usize = 1_000;
 
-/// The writes of a text that holds nothing else but a transaction block around them.
+/// The writes of a text that contains nothing but writes, and possibly a transaction block around
+/// them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteScript {
-    /// The tags of BEGIN and COMMIT, if the text begins with the one and ends with the other.
+    /// The tags of BEGIN and COMMIT, if the text begins and ends with them.
     pub block: Option<[&'static str; 2]>,
-    /// The place of each write in the text: all bytes between the semicolons around it.
+    /// The range of each write in the text: all bytes between the semicolons around it.
     pub writes: Vec<Range<usize>>,
 }
 
-/// Cuts a text that consists of several writes, or of a transaction block of writes. `standard`:
+/// Cuts a text that consists of several writes, or of a transaction block of writes. `standard` is
 /// the session's `standard_conforming_strings`. Returns `None` for any other text, one with more
 /// than 1,000 writes, and one longer than 1 MiB.
 pub fn write_script(text: &str, standard: bool) -> Option<WriteScript> {

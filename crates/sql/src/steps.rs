@@ -1,7 +1,7 @@
 //! The statements of a text one by one: what each of them may commit, and which prepared statement
 //! it names.
 //!
-//! The PostgreSQL frontend asks this of texts that it relays. Nothing here changes a text.
+//! The PostgreSQL frontend uses this for texts that it relays. Nothing here changes a text.
 
 use std::ops::Range;
 
@@ -21,16 +21,16 @@ const MAX_STEPS_TEXT: usize = 1 << 20;
 pub struct Step {
     /// The effect of the statement on transactions.
     pub commits: Commits,
-    /// The prepared statement that it names.
+    /// The prepared statement that the statement names.
     pub names: Option<StatementName>,
     /// The bytes of the text from its first to its last token.
     pub place: Range<usize>,
 }
 
-/// When what a statement does becomes durable.
+/// The moment when the effect of a statement becomes durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Commits {
-    /// Never: it concerns the session or the transaction alone.
+    /// Never: it concerns only the session or the transaction.
     Nothing,
     /// Outside of a transaction block, with the Sync or the simple query that it belongs to.
     AtSync,
@@ -42,26 +42,26 @@ pub enum Commits {
     Block,
     /// Never: it rolls the transaction block back.
     Undoes,
-    /// Never: it rolls back to a savepoint, so a failed block goes on.
+    /// Never: it rolls back to a savepoint, so a failed block continues.
     UndoesPart,
-    /// In whatever state the transaction is.
+    /// In any state of the transaction.
     Anytime,
 }
 
 /// The name of a prepared statement in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatementName {
-    /// Use that the text makes of the prepared statement.
+    /// The use that the text makes of the prepared statement.
     pub usage: NameUsage,
     /// The name as the server reads it: folded, and cut to 63 bytes. Empty for ALL.
     pub name: Box<str>,
-    /// The whole name, if it was cut: the server gives notice of that.
+    /// The whole name, if it was cut: the server sends a notice about that.
     pub whole: Option<Box<str>>,
-    /// Byte range of the name in the text.
+    /// The range of the name in the text.
     pub place: Range<usize>,
 }
 
-/// Use that a text makes of a prepared statement that it names.
+/// The use that a text makes of a prepared statement that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameUsage {
     /// `DEALLOCATE name`
@@ -74,14 +74,14 @@ pub enum NameUsage {
     Prepares,
 }
 
-/// The statements of a text in their order. `None` if the text cannot be cut without doubt: its
-/// meaning depends on settings or on the server's version, or it is longer than 1 MiB.
+/// Returns the statements of a text in their order. `None` if the cuts are uncertain: the meaning
+/// depends on settings or on the server's version, or the text is longer than 1 MiB.
 pub fn steps(text: &str) -> Option<Vec<Step>> {
     if text.len() > MAX_STEPS_TEXT {
         return None;
     }
     let (found, backslash) = steps_as(text, true)?;
-    // A string may end elsewhere where backslashes escape.
+    // A string may end elsewhere if backslashes escape.
     let certain = !backslash || steps_as(text, false).is_some_and(|(other, _)| other == found);
     certain.then_some(found)
 }
@@ -96,7 +96,7 @@ fn steps_as(text: &str, standard: bool) -> Option<(Vec<Step>, bool)> {
 
 fn step(text: &str, tokens: &[Token]) -> Option<Step> {
     let words = Words::new(text, tokens);
-    // The semicolons of a body end no statements of the text.
+    // The semicolons of a body do not end statements of the text.
     if words.creates_with_a_body() {
         return None;
     }
@@ -124,12 +124,12 @@ fn commits(words: Words<'_>) -> Commits {
             false => Commits::Undoes,
         };
     }
-    // A statement of the extended protocol may be a COMMIT.
+    // The prepared statement that is executed may be a COMMIT.
     if words.is(0, "execute") || (words.is(0, "prepare") && words.is(1, "transaction")) {
         return Commits::Anytime;
     }
     if words.is(0, "set") && words.is(1, "constraints") {
-        // Deferred triggers run.
+        // It makes deferred triggers run.
         return Commits::AtSync;
     }
     let first = words.slice(0).to_ascii_lowercase();
@@ -161,7 +161,7 @@ fn named(words: Words<'_>) -> Option<StatementName> {
     name_at(words, execute + 1, NameUsage::Executes)
 }
 
-/// The place of EXECUTE in EXPLAIN of it.
+/// Returns the place of EXECUTE in `EXPLAIN .. EXECUTE`.
 fn behind_explain(words: Words<'_>) -> Option<usize> {
     let mut at = 1;
     if words.kind(1) == TokenKind::Open {
@@ -176,7 +176,7 @@ fn behind_explain(words: Words<'_>) -> Option<usize> {
     }
 }
 
-/// The place of EXECUTE in `CREATE TABLE .. AS EXECUTE`, which begins with a token.
+/// Returns the place of EXECUTE in `CREATE TABLE .. AS EXECUTE`, which begins at a token.
 fn created_by(words: Words<'_>, from: usize) -> Option<usize> {
     if !words.is(from, "create") {
         return None;

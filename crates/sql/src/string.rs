@@ -9,8 +9,8 @@ pub(crate) fn is_plain_escape(literal: &str) -> bool {
         .is_some_and(|body| unquote(&mut Vec::new(), body, true).is_some())
 }
 
-/// Appends the body of a string in single quotes, where a quote is doubled or, with `escapes`,
-/// escaped. `None` where what it says depends on an encoding.
+/// Appends the body of a string in single quotes, in which quotes are doubled or, with `escapes`,
+/// escaped. `None` if its value depends on an encoding.
 pub(crate) fn unquote(values: &mut Vec<u8>, body: &str, escapes: bool) -> Option<()> {
     let mut rest = body.as_bytes();
     loop {
@@ -36,8 +36,8 @@ pub(crate) fn unquote(values: &mut Vec<u8>, body: &str, escapes: bool) -> Option
     }
 }
 
-/// One escape, without its backslash; gives what is behind it. Escapes for characters outside of
-/// ASCII are left alone: what they mean depends on the encodings of both sides.
+/// Appends one escape, given without its backslash, and returns the bytes after it. `None` for
+/// characters outside of ASCII, because their value depends on the encodings of both sides.
 fn escape<'a>(values: &mut Vec<u8>, bytes: &'a [u8]) -> Option<&'a [u8]> {
     let (first, behind) = bytes.split_first()?;
     let (byte, behind) = match first {
@@ -48,10 +48,10 @@ fn escape<'a>(values: &mut Vec<u8>, bytes: &'a [u8]) -> Option<&'a [u8]> {
         b't' => (b'\t', behind),
         b'0'..=b'7' => code(bytes, 8, 3)?,
         b'x' if behind.first().is_some_and(u8::is_ascii_hexdigit) => code(behind, 16, 2)?,
-        // A vertical tab from PostgreSQL 16 on, the letter before.
+        // This means a vertical tab from PostgreSQL 16 on, and the letter before.
         b'v' => return None,
         b'u' | b'U' => return None,
-        // The backslash says nothing before any other character, which may be the first byte of
+        // A backslash before any other character is ignored. The character may be the first byte of
         // several.
         other => (*other, behind),
     };
@@ -59,7 +59,7 @@ fn escape<'a>(values: &mut Vec<u8>, bytes: &'a [u8]) -> Option<&'a [u8]> {
     Some(behind)
 }
 
-/// A character by its number in ASCII, 1 to 127.
+/// Returns a character by its number in ASCII, 1 to 127.
 fn code(bytes: &[u8], radix: u32, most: usize) -> Option<(u8, &[u8])> {
     let mut value = 0_u32;
     let mut length = 0;

@@ -15,13 +15,13 @@ const LITERAL_WORDS: [&str; 3] = ["null", "true", "false"];
 /// All tokens of a text, without [`TokenKind::End`].
 pub(crate) struct Tokens {
     pub(crate) list: Vec<Token>,
-    /// A plain string holds a backslash.
+    /// True if a plain string contains a backslash.
     pub(crate) backslash: bool,
 }
 
 impl Tokens {
-    /// Cuts the text. Two strings side by side are [`Broken`]: where a line ends between them they
-    /// are one, and the second is read by the rules of the first.
+    /// Cuts the text. Two adjacent strings are [`Broken`]: if a line ends between them they are
+    /// one, and the second is read by the rules of the first.
     pub(crate) fn of(text: &str, standard: bool) -> Result<Self, Broken> {
         let mut list = Vec::with_capacity(text.len() / 4 + 4);
         let backslash = cut(text, standard, |token| {
@@ -31,9 +31,9 @@ impl Tokens {
         Ok(Self { list, backslash })
     }
 
-    /// Cuts the text as [`Tokens::of`] does, and leaves out each row of literals behind a comma:
-    /// the rows of a long INSERT name nothing. A text of more than 1,048,576 other tokens is
-    /// [`Broken`].
+    /// Cuts the text as [`Tokens::of`] does, but leaves out each row of literals after a comma,
+    /// because the rows of a long INSERT contain no names. A text of more than 1,048,576 other
+    /// tokens is [`Broken`].
     pub(crate) fn without_rows(text: &str, standard: bool) -> Result<Self, Broken> {
         let mut list = Vec::new();
         let backslash = cut(text, standard, |token| {
@@ -52,7 +52,8 @@ impl Tokens {
     }
 }
 
-/// Cuts the text and gives each token to `take`. Returns true if a plain string holds a backslash.
+/// Cuts the text and passes each token to `take`. Returns true if a plain string contains a
+/// backslash.
 fn cut(
     text: &str,
     standard: bool,

@@ -6,8 +6,8 @@ use windrow_core::Arguments;
 use crate::mysql::{self, Modes};
 use crate::{Lifter, Reading, names, read, sequences};
 
-/// Any text is read without a panic and without going beyond it; what is read does not depend on
-/// what stands around it.
+/// Checks that any text is read without a panic and without reading beyond it, and that the result
+/// does not depend on the bytes around it.
 pub fn text(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return;
@@ -17,7 +17,7 @@ pub fn text(bytes: &[u8]) {
     drop(sequences(text));
     if let Reading::Join(parsed) = &reading {
         joined(text, parsed.op);
-        // There are none where the server would cut one off.
+        // There is no name where the server would cut one.
         let Some(found) = found else {
             return;
         };
@@ -33,8 +33,8 @@ pub fn text(bytes: &[u8]) {
 /// Modes that change how a text is cut into tokens.
 const OTHER_MODES: &str = "ANSI_QUOTES,NO_BACKSLASH_ESCAPES";
 
-/// A text of a client of MySQL is read without a panic. It is lifted alike with a comment before
-/// it, and read alike with its literals and without them.
+/// Checks that a text of a MySQL client is read without a panic. A comment before it must not
+/// change what is lifted, and literals must be read like the parameters in their places.
 fn mysql_text(text: &str, modes: Modes) {
     drop((mysql::effect(text, modes), mysql::question(text)));
     drop(mysql::read(text, modes));
@@ -45,7 +45,7 @@ fn mysql_text(text: &str, modes: Modes) {
     let literals: Vec<_> = literals.map(|place| text.get(place.clone())).collect();
     assert!(literals.iter().all(Option::is_some), "{text}");
     if let Ok(parsed) = mysql::read(&lifted.text, modes) {
-        // An introducer with its string is a key only where it is one literal.
+        // An introducer with its string is a key only if it is one literal.
         if let Ok(own) = mysql::read(text, modes) {
             assert_eq!((own.op, own.table), (parsed.op, parsed.table), "{text}");
         }
@@ -55,7 +55,7 @@ fn mysql_text(text: &str, modes: Modes) {
     }
 }
 
-/// Blanks, and a comment behind the statement, mean nothing.
+/// Checks that blanks, and a comment after the statement, change nothing.
 fn joined(text: &str, op: windrow_core::Op) {
     for same in [
         format!(" \n{text}"),
@@ -84,7 +84,7 @@ fn lifted(text: &str) {
         for at in 1..=lifted.count() {
             assert!(lifted.template.contains(&format!("${at}")), "{text}");
         }
-        // The same text is lifted alike, whatever was lifted before it.
+        // What was lifted before must not change the result.
         let template = lifted.template.to_owned();
         let values = lifted.values.to_vec();
         let again = lifter.lift(text, standard);

@@ -1,4 +1,4 @@
-//! Names of types, and constants that begin with one.
+//! Parses names of types, and constants that begin with one.
 
 use crate::lex::TokenKind;
 use crate::parse::{Node, Parser, Refusal, SYNTAX};
@@ -15,7 +15,7 @@ pub(crate) fn typed_constant(parser: &mut Parser<'_>) -> Result<Option<Node>, Re
     };
     let word = parser.slice(0);
     if parser.is_word(0, "time") || parser.is_word(0, "timestamp") {
-        // Without a string behind it, it is a column that has the name of a type.
+        // Without a string after it, it is a column with the name of a type.
         parser.at += 1;
         let zone = time_zone(parser);
         if string(parser.kind(0)) {
@@ -87,12 +87,12 @@ pub(crate) fn type_name(parser: &mut Parser<'_>) -> Result<(), Refusal> {
     dimensions(parser)
 }
 
-/// WITH TIME ZONE or WITHOUT TIME ZONE, if it is next.
+/// Parses WITH TIME ZONE or WITHOUT TIME ZONE, if it is next.
 fn time_zone(parser: &mut Parser<'_>) -> bool {
     parser.words(&["with", "time", "zone"]) || parser.words(&["without", "time", "zone"])
 }
 
-/// `(10, 2)`, at most so many numbers.
+/// Parses numbers such as `(10, 2)`, at most `most` of them.
 fn modifiers(parser: &mut Parser<'_>, most: usize) -> Result<(), Refusal> {
     if !parser.take(TokenKind::Open) {
         return Ok(());
@@ -130,7 +130,7 @@ fn dimensions(parser: &mut Parser<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The fields of an interval, as far as they are plain: `YEAR`, `DAY TO SECOND`.
+/// Parses the fields of an interval in their plain forms: `YEAR`, `DAY TO SECOND`.
 fn interval_fields(parser: &mut Parser<'_>) {
     let pairs = [
         ("year", "month"),
@@ -150,7 +150,7 @@ fn interval_fields(parser: &mut Parser<'_>) {
     let _single = fields.iter().any(|field| parser.word(field));
 }
 
-/// A word that may stand as a type, before a string or behind `::`.
+/// Returns true for a word that may be a type, before a string or after `::`.
 fn is_type_word(word: &str) -> bool {
     const BUILT_IN: &[&str] = &[
         "bigint",

@@ -1,7 +1,8 @@
 //! Keywords of PostgreSQL 18 (`kwlist.h`), by what they may be used as, and the folding of
 //! identifiers.
 
-/// Neither a column nor a function: they have a meaning of their own wherever they stand.
+/// Words that are names of neither columns nor functions: they have a meaning of their own
+/// everywhere.
 #[rustfmt::skip]
 const RESERVED: &[&str] = &[
     "all",
@@ -84,7 +85,7 @@ const RESERVED: &[&str] = &[
     "with",
 ];
 
-/// May name functions and types, not columns.
+/// Words that may name functions and types, but not columns.
 #[rustfmt::skip]
 const FUNCTIONS: &[&str] = &[
     "authorization",
@@ -112,7 +113,8 @@ const FUNCTIONS: &[&str] = &[
     "verbose",
 ];
 
-/// May name columns, not functions: they have a syntax of their own before a parenthesis.
+/// Words that may name columns, but not functions: they have a syntax of their own before a
+/// parenthesis.
 #[rustfmt::skip]
 const COLUMNS: &[&str] = &[
     "between",
@@ -217,8 +219,8 @@ pub(crate) fn usage(word: &str) -> Use {
 /// The longest identifier that the server keeps whole, in bytes.
 pub(crate) const MAX_NAME: usize = 63;
 
-/// An unquoted identifier as the server folds it. `None` where that depends on the database's
-/// encoding (a capital letter outside of ASCII), and for names that it would cut.
+/// Folds an unquoted identifier as the server does. `None` if that depends on the database's
+/// encoding (a capital letter outside of ASCII), and for names that the server would cut.
 pub(crate) fn fold(word: &str) -> Option<String> {
     let foldable = word.is_ascii()
         || word

@@ -1,4 +1,4 @@
-//! The tokens of one statement, and what every reader of them asks.
+//! The tokens of one statement, with the questions that all modules ask about them.
 
 use crate::lex::{Token, TokenKind};
 use crate::word;
@@ -39,8 +39,8 @@ impl<'a> Words<'a> {
         words.iter().any(|word| self.is(at, word))
     }
 
-    /// Returns the place after the first word and an optional WORK or TRANSACTION: of BEGIN,
-    /// COMMIT, END, ROLLBACK and ABORT.
+    /// Returns the place after the first word (BEGIN, COMMIT, END, ROLLBACK or ABORT) and an
+    /// optional WORK or TRANSACTION.
     pub(crate) fn after_work(self) -> usize {
         1 + usize::from(self.any(1, &["work", "transaction"]))
     }
@@ -60,7 +60,8 @@ impl<'a> Words<'a> {
         self.any(0, &["insert", "update", "delete"])
     }
 
-    /// `CREATE FUNCTION .. BEGIN ATOMIC .. END`: its semicolons end no statements of the text.
+    /// Returns true for `CREATE FUNCTION .. BEGIN ATOMIC .. END`, whose semicolons do not end
+    /// statements of the text.
     pub(crate) fn creates_with_a_body(self) -> bool {
         self.is(0, "create") && self.has("atomic")
     }
@@ -88,7 +89,7 @@ impl<'a> Words<'a> {
         if at == 1 || self.kind(at - 2) == TokenKind::Open || is_wrapped {
             return true;
         }
-        // After WITH, the statement itself stands outside of all parentheses.
+        // After WITH, the statement itself is outside of all parentheses.
         let mut depth = 0_usize;
         for before in 0..at {
             match self.kind(before) {
@@ -103,7 +104,7 @@ impl<'a> Words<'a> {
         depth == 0 && self.is(0, "with")
     }
 
-    /// The tokens before the first semicolon at the end.
+    /// Returns the tokens without semicolons at the end.
     pub(crate) fn without_end(self) -> Self {
         let last = (0..self.len()).rfind(|at| self.kind(*at) != TokenKind::Semicolon);
         self.between(0, last.map_or(0, |last| last + 1))
@@ -116,8 +117,8 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// The call in `SELECT function(arguments)`, where the text is nothing else. The function is
-    /// built-in: by its schema, or by having none.
+    /// Returns the call, if the text is only `SELECT function(arguments)`. The function is built
+    /// in: it has that schema, or none.
     pub(crate) fn only_call(self) -> Option<Call<'a>> {
         let qualified =
             self.identifier(1).as_deref() == Some("pg_catalog") && self.kind(2) == TokenKind::Dot;
@@ -140,7 +141,7 @@ impl<'a> Words<'a> {
         is_text.then(|| inside.replace("''", "'"))
     }
 
-    /// The identifier, folded, if it is one.
+    /// Returns the identifier at this place, folded, if it is one.
     pub(crate) fn identifier(self, at: usize) -> Option<String> {
         match self.kind(at) {
             TokenKind::Word => word::fold(self.slice(at)),
@@ -150,7 +151,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// A call that is all that a text asks for.
+/// The call of a text that consists of one call.
 pub(crate) struct Call<'a> {
     pub(crate) function: String,
     pub(crate) arguments: Words<'a>,

@@ -32,7 +32,7 @@ pub(crate) fn parsed(
     }
 }
 
-/// Returns a statement of which nothing is known but its table.
+/// Returns a statement of which only the table is known.
 pub(crate) fn empty(
     text: &str,
     types: &[u32],
@@ -99,7 +99,7 @@ pub(crate) struct InsertTarget {
     overriding: Option<Box<str>>,
 }
 
-/// Reads an INSERT up to VALUES or SELECT, behind its first word.
+/// Parses an INSERT up to VALUES or SELECT, after its first word.
 pub(crate) fn insert_target(parser: &mut Parser<'_>) -> Result<InsertTarget, Refusal> {
     parser.expect_word("into")?;
     let table = parser.table_name()?;
@@ -161,7 +161,7 @@ fn overriding(parser: &mut Parser<'_>) -> Result<Option<Box<str>>, Refusal> {
     Ok(Some(parser.text_of(from, parser.at).into()))
 }
 
-/// The rows of VALUES; none for DEFAULT VALUES.
+/// Parses the rows of VALUES; returns none for DEFAULT VALUES.
 fn rows(parser: &mut Parser<'_>) -> Result<Vec<Vec<Expression>>, Refusal> {
     if parser.words(&["default", "values"]) {
         return Ok(Vec::new());
@@ -226,8 +226,8 @@ fn delete(parser: &mut Parser<'_>, types: &[u32]) -> Result<ParsedStatement, Ref
     })
 }
 
-/// The table of UPDATE and DELETE and its alias. Without AS, the grammar takes SET for no
-/// alias.
+/// Parses the table of UPDATE and DELETE and its alias. Without AS, the grammar does not read SET
+/// as an alias.
 fn changed_table(parser: &mut Parser<'_>) -> Result<(TableName, Option<Name>), Refusal> {
     if parser.is_word(0, "only") {
         return Err(INHERITANCE);

@@ -1,4 +1,4 @@
-//! Questions for a value that a sequence gave.
+//! Questions for a value that a sequence generated.
 
 use crate::lex::TokenKind;
 use crate::reading::Effect;
@@ -11,7 +11,7 @@ pub(super) fn generated(words: Words<'_>) -> Option<Effect> {
     Some(plain(words.without_end()).unwrap_or(Effect::AsksForGenerated))
 }
 
-/// A text that is one question and nothing else.
+/// Recognizes a text that consists of one question.
 fn plain(words: Words<'_>) -> Option<Effect> {
     let call = words.only_call()?;
     match &*call.function {
@@ -21,8 +21,8 @@ fn plain(words: Words<'_>) -> Option<Effect> {
     }
 }
 
-/// The argument of `currval`: a text or a parameter, perhaps in parentheses, perhaps cast as
-/// drivers do it.
+/// Parses the argument of `currval`: a text or a parameter, possibly in parentheses, possibly with
+/// the casts of drivers.
 pub(super) fn sequence(mut argument: Words<'_>) -> Option<Effect> {
     loop {
         let last = argument.len().checked_sub(1)?;

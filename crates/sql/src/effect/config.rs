@@ -20,21 +20,21 @@ pub(super) fn setting(words: Words<'_>) -> Option<Effect> {
     }
     let name = arguments.text(0)?.to_ascii_lowercase();
     arguments.text(2)?;
-    // Windrow's own settings are not the server's; seeding the generator of random numbers cannot
-    // be taken back.
+    // Windrow's own settings are not the server's. The seed of the random generator cannot be
+    // restored.
     if name.starts_with("windrow.") || name == "seed" || !is_plain(&name) {
         return None;
     }
-    // With `true` it is as SET LOCAL, and ends with its transaction.
+    // With `true` it is like SET LOCAL, and ends with its transaction.
     arguments.is(4, "false").then(|| Effect::Set {
         name: Name::from(name),
         set: true,
     })
 }
 
-/// Returns the setting, folded, that is set from the first token on until the transaction ends: by
-/// `SET LOCAL name`, if a statement begins here, or by a call of `set_config` with the name in the
-/// text and `true` as its last argument.
+/// Returns the folded name of the setting that is set from the first token on until the transaction
+/// ends: by `SET LOCAL name`, if `begins` is true, or by a call of `set_config` with the name in
+/// the text and `true` as its last argument.
 pub(crate) fn set_locally(words: Words<'_>, begins: bool) -> Option<String> {
     if begins && words.is(0, "set") && words.is(1, "local") {
         let dotted = words.kind(3) == TokenKind::Dot;

@@ -1,7 +1,7 @@
-//! The effect of a statement on its session, as far as its words say all of it.
+//! The effect of a statement on its session, if its words show all of it.
 //!
-//! What a statement runs, and leaves behind by that, is not read here: the PostgreSQL frontend asks
-//! the catalog for the names in the text ([`crate::names`]).
+//! What a statement runs, and the effects of that, are not determined here: the PostgreSQL frontend
+//! looks up the names of the text in the catalog ([`crate::names`]).
 
 mod asking;
 mod config;
@@ -18,7 +18,8 @@ use crate::parse::UNCLEAR;
 use crate::reading::{Apart, Effect};
 use crate::words::Words;
 
-/// Returns why the statement is not joined, as far as its first word shows, and its effect.
+/// Returns the reason why the statement is not joined, as far as its first word shows it, and its
+/// effect.
 pub(crate) fn apart(words: Words<'_>) -> Apart {
     let first = words.slice(0).to_ascii_lowercase();
     let is_odd = words.tokens.iter().any(|t| t.kind == TokenKind::Odd);
@@ -35,9 +36,9 @@ pub(crate) fn apart(words: Words<'_>) -> Apart {
 fn named(words: Words<'_>, first: &str) -> Effect {
     match first {
         "explain" => explain(words),
-        // The parenthesis after a table holds columns.
+        // The parenthesis after a table contains columns.
         "copy" if words.kind(1) != TokenKind::Open => Effect::Other,
-        // The query runs at once.
+        // The statement contains a query that runs at once.
         "create" if !only_defines(words) => query(words),
         _ if kinds::has(first, Property::Queries) => query(words),
         _ => session::read(words, first).unwrap_or(Effect::Other),

@@ -1,4 +1,4 @@
-//! Transactions, settings and what else is about the session itself.
+//! Transactions, settings and other statements about the session itself.
 
 use windrow_core::Name;
 
@@ -25,14 +25,14 @@ fn end(words: Words<'_>) -> Effect {
     if words.any(at, &["to", "prepared"]) {
         return Effect::Other;
     }
-    // AND CHAIN ends a block and opens the next one: behind it a block is open.
+    // AND CHAIN ends a block and opens the next one, so a block is open afterwards.
     if words.is(at, "and") && words.is(at + 1, "chain") {
         return Effect::Begin;
     }
     Effect::End
 }
 
-/// The name of a setting from a token on, and where it ends.
+/// Returns the name of a setting that begins at a token, and the place after it.
 fn setting(words: Words<'_>, mut at: usize) -> Option<(String, usize)> {
     let mut name = words.identifier(at)?;
     at += 1;
@@ -41,7 +41,7 @@ fn setting(words: Words<'_>, mut at: usize) -> Option<(String, usize)> {
         name.push_str(&words.identifier(at + 1)?);
         at += 2;
     }
-    // Settings are found whatever the case of their names.
+    // The server ignores the case of settings' names.
     Some((name.to_ascii_lowercase(), at))
 }
 
@@ -66,7 +66,7 @@ fn is_set(name: &str, set: bool) -> Effect {
 }
 
 fn set(words: Words<'_>) -> Effect {
-    // What would be a keyword before another word is the name, or its first part.
+    // A word that would be a keyword before another word is the name here, or its first part.
     let plain = words.slice(2) == "=" || words.is(2, "to") || words.kind(2) == TokenKind::Dot;
     if words.any(1, &["constraints", "transaction", "local"]) && !plain {
         return Effect::Other;
@@ -83,7 +83,7 @@ fn set(words: Words<'_>) -> Effect {
     if words.is(at, "session") && words.is(at + 1, "authorization") {
         return named(at + 2, "session_authorization");
     }
-    // SET SESSION AUTHORIZATION is one phrase; its SESSION is not the scope.
+    // SET SESSION AUTHORIZATION is one phrase. Its SESSION is not a scope.
     if at == 2 && words.is(2, "authorization") {
         return named(3, "session_authorization");
     }
@@ -99,9 +99,9 @@ fn set(words: Words<'_>) -> Effect {
         ("schema", "search_path"),
     ];
     match special.iter().find(|(word, _)| *word == name) {
-        // SET ROLE NONE is the role of the session: as it was at the start.
+        // SET ROLE NONE restores the role with which the session started.
         Some((_, "role")) => is_set("role", !words.is(end, "none")),
-        // SET NAMES alone is SET NAMES DEFAULT.
+        // SET NAMES without a value is SET NAMES DEFAULT.
         Some((_, setting)) => is_set(setting, end < words.len() && !words.is(end, "default")),
         None if name == "xml" && words.is(end, "option") => is_set("xmloption", true),
         None => Effect::Other,
@@ -109,7 +109,7 @@ fn set(words: Words<'_>) -> Effect {
 }
 
 fn assigned(words: Words<'_>, name: &str, at: usize) -> Effect {
-    // Seeding the generator of random numbers cannot be taken back.
+    // The seed of the random generator cannot be restored.
     if name == "seed" {
         return Effect::Seed;
     }

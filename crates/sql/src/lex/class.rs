@@ -1,12 +1,12 @@
 //! Classes of bytes: the tokens that a byte may be part of.
 
-/// May begin an identifier without quotes.
+/// The class of bytes that may begin an identifier without quotes.
 const BEGINS: u8 = 1;
-/// May stand in one behind its first character.
+/// The class of bytes that may continue such an identifier.
 pub(super) const CONTINUES: u8 = 2;
 /// The class of bytes in operators.
 const OPERATOR: u8 = 4;
-/// Space, as far as all versions of the server agree.
+/// The class of space that all versions of the server recognize.
 pub(super) const SPACE: u8 = 8;
 
 /// The classes of each byte.

@@ -1,8 +1,8 @@
-//! Cuts a text into the tokens that PostgreSQL's own scanner (`scan.l`) cuts it into.
+//! Cuts a text into the same tokens as PostgreSQL's own scanner (`scan.l`).
 //!
-//! Where versions of the server differ (`1a`, `0x1F`, `1_000`, `$1a`), the token is
-//! [`TokenKind::Odd`]: nobody guesses. The text must be in an encoding where a byte below 0x80 is
-//! always a character of its own.
+//! If versions of the server differ (`1a`, `0x1F`, `1_000`, `$1a`), the token is
+//! [`TokenKind::Odd`], so that no meaning is guessed. The text must be in an encoding in which a
+//! byte below 0x80 is always a character of its own.
 
 mod class;
 
@@ -27,7 +27,7 @@ pub enum TokenKind {
     Dollar,
     /// `B'..'` and `X'..'`
     Bits,
-    /// `N'..'`, `U&'..'` and `U&".."`; for those who take a text apart, also `E'..'` whose value
+    /// `N'..'`, `U&'..'` and `U&".."`. For code that decodes literals, also `E'..'` whose value
     /// depends on an encoding.
     Special,
     /// Decimal digits only.
@@ -36,7 +36,7 @@ pub enum TokenKind {
     Decimal,
     /// `$1`
     Parameter,
-    /// One operator, also `*`, `=` and their kin.
+    /// One operator, including `*` and `=`.
     Operator,
     /// `(`
     Open,
@@ -56,14 +56,14 @@ pub enum TokenKind {
     Colon,
     /// `::`
     Cast,
-    /// Something that versions of the server read differently, or that none of them takes.
+    /// A token that versions of the server read differently, or that none of them accepts.
     Odd,
     /// The end of the text.
     End,
 }
 
 impl TokenKind {
-    /// True for literals that stand in quotes.
+    /// Returns true for literals in quotes.
     pub fn is_string(self) -> bool {
         matches!(
             self,
@@ -79,11 +79,12 @@ pub struct Token {
     pub kind: TokenKind,
     /// The position of its first byte in the text.
     pub start: usize,
-    /// Where the next one may begin.
+    /// The position at which the next token may begin.
     pub end: usize,
 }
 
-/// Why a text cannot be cut into tokens: a quote or a comment is not closed, or it holds a NUL.
+/// The reason why a text cannot be cut into tokens: a quote or a comment is not closed, or the text
+/// contains a NUL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broken;
 
@@ -91,17 +92,19 @@ pub struct Broken;
 pub struct Lexer<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// The server's `standard_conforming_strings`: a backslash in `'..'` is a character like any
-    /// other.
+    /// The server's `standard_conforming_strings`: true if a backslash in `'..'` is an ordinary
+    /// character.
     standard: bool,
-    /// A plain string held a backslash: what the text means depends on `standard`.
+    /// True if a plain string contained a backslash, so that the meaning of the text depends on
+    /// `standard`.
     pub backslash: bool,
-    /// A hint (`/*+ .. */`) was met.
+    /// True if the text contained a hint (`/*+ .. */`).
     pub hint: bool,
 }
 
 impl<'a> Lexer<'a> {
-    /// A text with a NUL is [`Broken`] wherever that stands: the protocol cannot carry it.
+    /// Makes a scanner. A text that contains a NUL is [`Broken`], because the protocol cannot carry
+    /// it.
     pub fn new(text: &'a str, standard: bool) -> Result<Self, Broken> {
         let bytes = text.as_bytes();
         if memchr(0, bytes).is_some() {
@@ -126,7 +129,7 @@ impl<'a> Lexer<'a> {
         self.bytes.get(from..).unwrap_or_default()
     }
 
-    /// The next token; [`TokenKind::End`] for ever behind the last.
+    /// Returns the next token, and [`TokenKind::End`] after the last one, repeatedly.
     #[inline]
     pub fn token(&mut self) -> Result<Token, Broken> {
         self.skip_space()?;
@@ -160,7 +163,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Skips a comment. Comments nest.
+    /// Skips a comment. Comments may be nested.
     fn skip_comment(&mut self) -> Result<(), Broken> {
         let mut depth = 0_u32;
         loop {
@@ -233,7 +236,7 @@ impl<'a> Lexer<'a> {
             (b'e', b'\'') => return self.string(2, TokenKind::Escape),
             (b'b' | b'x', b'\'') => return self.string(2, TokenKind::Bits),
             (b'n', b'\'') => {
-                // The scanner reads a keyword and then a plain string.
+                // The server's scanner reads a keyword and then a plain string.
                 self.at += 1;
                 self.string(1, TokenKind::Text)?;
                 return Ok(TokenKind::Special);
@@ -259,11 +262,11 @@ impl<'a> Lexer<'a> {
             .count();
     }
 
-    /// A string in single quotes whose first quote is the last of the next `opening` bytes.
+    /// Scans a string in single quotes whose first quote is the last of the next `opening` bytes.
     fn string(&mut self, opening: usize, kind: TokenKind) -> Result<TokenKind, Broken> {
         let plain = kind == TokenKind::Text;
-        // In B, X and U& strings a backslash says nothing to the scanner, in B and X strings
-        // neither does a doubled quote.
+        // In B, X and U& strings a backslash does not matter to the scanner, and in B and X strings
+        // a doubled quote does not either.
         let escapes = kind == TokenKind::Escape || (!self.standard && plain);
         self.at += opening;
         loop {
@@ -343,8 +346,8 @@ impl<'a> Lexer<'a> {
         self.unless_junk(kind)
     }
 
-    /// Letters right behind a number: older servers begin a new token there, newer ones refuse
-    /// them.
+    /// Handles letters directly after a number: older servers begin a new token there, newer ones
+    /// refuse them.
     fn unless_junk(&mut self, kind: TokenKind) -> TokenKind {
         if begins(self.peek(0)) {
             self.skip_word();
@@ -353,8 +356,8 @@ impl<'a> Lexer<'a> {
         kind
     }
 
-    /// An operator ends before a comment. One of several characters ends in `+` or `-` only if it
-    /// holds one of the characters that no operator of the SQL standard has.
+    /// Scans an operator, which ends before a comment. One of several characters ends in `+` or `-`
+    /// only if it contains a character that no operator of the SQL standard has.
     fn operator(&mut self) -> TokenKind {
         let run = self.rest(self.at);
         let mut length = run.iter().take_while(|b| is_operator(**b)).count();

@@ -1,21 +1,21 @@
-//! The buffers that literals are lifted into, and what they hold.
+//! Lifts literals into buffers that are reused.
 
 use crate::reading::MAX_TEXT;
 
 /// A text whose literals are lifted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lifted<'a> {
-    /// The text with `$n` in the places of the literals, without its comments (they often differ
-    /// from text to text); hints (`/*+ .. */`) stay.
+    /// The text with `$n` in the places of the literals, without its comments, which often differ
+    /// from text to text. Hints (`/*+ .. */`) stay.
     pub template: &'a str,
     /// The number of the client's own parameters, which come first.
     pub own: usize,
-    /// The type of each literal (an OID); 0: the server decides.
+    /// The type of each literal (an OID); 0 if the server decides.
     pub types: &'a [u32],
-    /// The literals as a Bind message holds them, as text: for each a length (big-endian i32, -1:
+    /// The literals as in a Bind message, in text form: for each a length (big-endian i32, -1 for
     /// NULL) and that many bytes.
     pub values: &'a [u8],
-    /// Literals are left in the template, so it may never come again.
+    /// True if the template contains literals, so that it may never occur again.
     pub leftover: bool,
 }
 
@@ -26,7 +26,7 @@ impl Lifted<'_> {
     }
 }
 
-/// Lifts the literals out of texts, one after the other, in the same buffers.
+/// Lifts the literals out of one text after another, in the same buffers.
 #[derive(Debug, Default)]
 pub struct Lifter {
     pub(super) template: String,
@@ -48,8 +48,8 @@ impl Lifter {
         }
     }
 
-    /// Forgets what was lifted last. The buffers do not keep the size of the largest text: one that
-    /// waits for its next use would hold memory which nobody counts.
+    /// Forgets the last text. The buffers do not keep the size of the largest text, because an
+    /// unused lifter would hold memory that nothing counts.
     pub fn clear(&mut self) {
         self.template.clear();
         self.own = 0;

@@ -1,6 +1,7 @@
-//! Literals become parameters and comments are left out, so that texts that differ in their values
-//! are one statement: texts of the simple protocol, and texts that a client prepares. The
-//! parameters of the latter keep their numbers; those of its literals are numbered behind them.
+//! Replaces literals by parameters and leaves comments out, so that texts that differ in their
+//! values are one statement. This applies to texts of the simple protocol, and to texts that a
+//! client prepares. The parameters of the latter keep their numbers, and those of their literals
+//! have the numbers after them.
 //!
 //! # What a parameter in a literal's place means
 //! - A string literal has no type until its place gives it one, and so has a parameter that is
@@ -10,20 +11,20 @@
 //!   reads the fields with the literal: a string that is cast to interval stays.
 //! - A number has the type of its spelling, and its parameter is declared with that type: int4,
 //!   int8, or numeric with a point, an exponent or too many digits. A minus sign where an
-//!   expression begins makes one constant with the number behind it, in the grammar and here (so
+//!   expression begins makes one constant with the number after it, in the grammar and here (so
 //!   -2147483648 is int4), unless a cast follows, which binds tighter.
 //! - NULL, TRUE and FALSE become parameters only where they are a whole value of VALUES or SET. (In
 //!   a condition, `transform_null_equals` gives `= NULL` a meaning of its own.)
-//! - A literal is lifted only between tokens where any expression could stand: never behind a word
-//!   that may be a type (`date '..'`), never as a type's modifier, never where the grammar asks for
+//! - A literal is lifted only between tokens where any expression is possible: never after a word
+//!   that may be a type (`date '..'`), never as a type's modifier, never where the grammar requires
 //!   a constant.
 //! - The name in `current_setting('..')` stays: which setting is read decides whether the statement
 //!   can be joined.
 //! - Nothing is lifted out of RETURNING, whose columns' types and names would change, nor out of
 //!   the target of ON CONFLICT, where the server compares the text of expressions.
 //!
-//! Where the server does not take the parameter after all, it refuses the template when it is
-//! described, and the client's own text goes to it.
+//! If the server does not accept the parameter in a place, it refuses the template when it is
+//! described. Then the client's own text is sent to it.
 
 mod lifter;
 mod pass;
@@ -43,7 +44,7 @@ const MAX_LIFTED: usize = 1 << 20;
 /// The most parameters of one statement.
 const MAX_PARAMETERS: usize = u16::MAX as usize;
 
-/// Returns the highest number after a dollar sign, wherever that stands.
+/// Returns the highest number after a dollar sign, anywhere in the text.
 fn highest_number(text: &str) -> usize {
     let numbers = memchr::memchr_iter(b'$', text.as_bytes()).filter_map(|at| {
         let rest = text.get(at + 1..)?;
@@ -75,7 +76,7 @@ pub fn highest_parameter(text: &str, standard_conforming_strings: bool) -> Optio
     }
 }
 
-/// As [`Lifter::lift`], for a single text.
+/// Does what [`Lifter::lift`] does, for a single text.
 pub fn lift(text: &str, standard_conforming_strings: bool) -> Option<Lifter> {
     let mut lifter = Lifter::default();
     lifter.lift(text, standard_conforming_strings)?;
@@ -84,18 +85,17 @@ pub fn lift(text: &str, standard_conforming_strings: bool) -> Option<Lifter> {
 
 impl Lifter {
     /// Lifts the literals out of a single INSERT, UPDATE or DELETE. `None` for anything else, for
-    /// texts that cannot be cut into tokens without doubt, and for those with so many literals
-    /// that their template would hardly come again.
+    /// texts whose tokens are uncertain, and for those with so many literals that their template
+    /// would hardly occur again.
     ///
-    /// `standard_conforming_strings`: that setting of the client's session.
+    /// `standard_conforming_strings` is that setting of the client's session.
     pub fn lift(&mut self, text: &str, standard_conforming_strings: bool) -> Option<Lifted<'_>> {
         let highest = self.pass(text, standard_conforming_strings, 0)?;
         (highest == 0).then(|| self.lifted())
     }
 
     /// Lifts as [`Lifter::lift`] does, out of a text that a client prepares, which may have
-    /// parameters of its own.
-    /// `named`: the number of types that the client names for them.
+    /// parameters of its own. `named` is the number of parameter types that the client names.
     pub fn lift_prepared(
         &mut self,
         text: &str,
@@ -104,15 +104,15 @@ impl Lifter {
     ) -> Option<Lifted<'_>> {
         let guess = named.max(highest_number(text));
         let own = named.max(self.pass(text, standard_conforming_strings, guess)?);
-        // What looks like a parameter may stand in a string.
+        // The guess may be wrong, because a string can contain what looks like a parameter.
         if own != guess && own != named.max(self.pass(text, standard_conforming_strings, own)?) {
             return None;
         }
         (own + self.types.len() <= MAX_PARAMETERS).then(|| self.lifted())
     }
 
-    /// Lifts literals behind the first `own` parameters. Returns the highest number of a parameter
-    /// in the text.
+    /// Replaces literals by parameters numbered after the first `own` ones. Returns the highest
+    /// number of a parameter in the text.
     fn pass(&mut self, text: &str, standard: bool, own: usize) -> Option<usize> {
         self.clear();
         if text.len() > MAX_LIFTED || own > MAX_PARAMETERS {

@@ -1,4 +1,4 @@
-//! One pass over a text: literals are lifted as they come, each once the token behind it is known.
+//! One pass over a text: each literal is lifted once the token after it is known.
 
 use super::lifter::Lifter;
 use super::value::{self, UNKNOWN};
@@ -8,7 +8,7 @@ use crate::word::{Use, usage};
 
 /// The most literals of one row.
 pub(super) const MAX_LITERALS: usize = 1_000;
-/// The most literals of several rows: each number of rows is a template of its own.
+/// The most literals of several rows: each number of rows is a different template.
 const MAX_OF_SEVERAL_ROWS: usize = 32;
 /// The deepest nesting of parentheses and brackets.
 const MAX_DEPTH: u32 = 60;
@@ -20,7 +20,7 @@ enum Before {
     Open,
     /// A value of VALUES or SET begins.
     Whole,
-    /// A sign begins here, and the number behind it is a negative one.
+    /// A sign begins here, and the number after it is negative.
     Sign(usize),
     /// A literal must stay.
     Other,
@@ -37,13 +37,13 @@ enum Section {
     Returning,
 }
 
-/// A literal that waits for what follows it.
+/// A literal that is decided once the next token is known.
 #[derive(Clone, Copy)]
 struct Literal {
     token: Token,
     /// The keyword, if the literal is NULL, TRUE or FALSE.
     word: Word,
-    /// Where the minus sign before it begins.
+    /// The start of the minus sign before it.
     sign: Option<usize>,
     /// True if `::` or AS follows, so that the type there decides.
     cast: bool,
@@ -59,19 +59,19 @@ pub(super) struct Pass<'a, 'b> {
     copied: usize,
     waiting: Option<Literal>,
     before: Before,
-    /// A bit for each parenthesis and bracket that is open: literals in it may be lifted.
+    /// A bit for each open parenthesis and bracket: set if literals in it may be lifted.
     levels: u64,
     depth: u32,
     section: Section,
-    /// In the name of a type.
+    /// True within the name of a type.
     typing: bool,
     /// True after WHERE.
     conditions: bool,
     /// True after VALUES.
     values: bool,
-    /// More than one row was met.
+    /// True if the text has more than one row.
     several: bool,
-    /// The parenthesis that was opened last is that of `current_setting(`.
+    /// True if the last parenthesis that was opened is that of `current_setting(`.
     of_setting: bool,
     /// The highest number of a parameter.
     highest: usize,
@@ -109,7 +109,7 @@ impl<'a, 'b> Pass<'a, 'b> {
         })
     }
 
-    /// Returns the highest number of a parameter that the text has already.
+    /// Runs the pass. Returns the highest number of a parameter in the text.
     pub(super) fn run(&mut self) -> Option<usize> {
         let first = self.lexer.token().ok()?;
         let verb = self.slice(first);
@@ -152,7 +152,7 @@ impl<'a, 'b> Pass<'a, 'b> {
     fn leave_comments_out(&mut self, token: Token) {
         let between = self.text.get(self.end..token.start).unwrap_or_default();
         let is_comment = between.contains("--") || between.contains("/*");
-        // What is not copied yet may have to go with a literal.
+        // The text that is not copied yet may have to be lifted with a literal.
         let is_settled = self.waiting.is_none() && !matches!(self.before, Before::Sign(_));
         if is_comment && is_settled && !between.contains("/*+") {
             self.copy(self.end);
@@ -185,7 +185,7 @@ impl<'a, 'b> Pass<'a, 'b> {
         Some(())
     }
 
-    /// Decides on the literal that waits, now that the token behind it is known.
+    /// Decides about the waiting literal, now that the token after it is known.
     fn settle(&mut self, behind: Token, word: Word) -> Option<()> {
         let Some(literal) = self.waiting.take() else {
             return Some(());
@@ -209,7 +209,7 @@ impl<'a, 'b> Pass<'a, 'b> {
         };
         let cast = behind.kind == TokenKind::Cast || (word == Word::As && self.depth > 0);
         if cast && !name {
-            // A cast binds tighter than a sign: the sign stays.
+            // A cast has a higher precedence than a sign, so the sign stays.
             self.waiting = Some(Literal {
                 cast: true,
                 sign: None,
@@ -224,7 +224,7 @@ impl<'a, 'b> Pass<'a, 'b> {
     fn finish(&mut self, literal: Literal, lifted: bool) -> Option<()> {
         let kind = if lifted { self.append(literal) } else { None };
         let Some(kind) = kind else {
-            // NULL, TRUE and FALSE have few values; what is left of them makes few templates.
+            // NULL, TRUE and FALSE have few values, so those that stay cause few templates.
             self.out.leftover |= literal.token.kind != TokenKind::Word;
             return Some(());
         };
@@ -254,7 +254,7 @@ impl<'a, 'b> Pass<'a, 'b> {
         Some(())
     }
 
-    /// Appends the value of a literal, and gives its type.
+    /// Appends the value of a literal, and returns its type.
     fn append(&mut self, literal: Literal) -> Option<u32> {
         let (kind, slice) = (literal.token.kind, self.slice(literal.token));
         let values = &mut self.out.values;
@@ -270,7 +270,7 @@ impl<'a, 'b> Pass<'a, 'b> {
         }
     }
 
-    /// Takes notice of a token.
+    /// Updates the state for a token.
     fn step(&mut self, token: Token, word: Word) -> Option<()> {
         let before = std::mem::replace(&mut self.before, Before::Other);
         match token.kind {
@@ -300,7 +300,7 @@ impl<'a, 'b> Pass<'a, 'b> {
             TokenKind::Operator => self.operator(token, before),
             _ => {}
         }
-        // The name of a type goes on in words and points.
+        // The name of a type continues with words and points.
         self.typing = match token.kind {
             TokenKind::Cast => true,
             TokenKind::Dot | TokenKind::Quoted => self.typing,
@@ -347,7 +347,7 @@ impl<'a, 'b> Pass<'a, 'b> {
         self.before = match (self.slice(token), before) {
             ("=", _) if self.depth == 0 && !self.conditions => Before::Whole,
             // Where an expression may begin, the grammar makes one constant of the sign and the
-            // number behind it.
+            // number after it.
             ("-", Before::Open | Before::Whole) => Before::Sign(token.start),
             ("-", Before::Other) if self.behind_an_operand() => Before::Open,
             ("-", _) | ("+", Before::Sign(_)) => Before::Other,
@@ -394,7 +394,7 @@ impl<'a, 'b> Pass<'a, 'b> {
     }
 
     fn literal(&mut self, token: Token, word: Word, before: Before) {
-        // Which setting is read decides what the statement means.
+        // The meaning of the statement depends on which setting is read.
         let names_setting = self.of_setting && self.last_kind == TokenKind::Open;
         if self.section != Section::Plain || !self.allowed() || names_setting {
             return;
@@ -416,8 +416,8 @@ impl<'a, 'b> Pass<'a, 'b> {
     }
 }
 
-/// Operators whose operands may be any expression, and whose constants often differ from text to
-/// text.
+/// Returns true for operators whose operands may be any expression, and whose constants often
+/// differ from text to text.
 fn is_plain(operator: &str) -> bool {
     matches!(
         operator,

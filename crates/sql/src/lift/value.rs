@@ -12,15 +12,15 @@ pub(super) const INT8: u32 = 20;
 pub(super) const NUMERIC: u32 = 1700;
 /// The type number of `bool`.
 pub(super) const BOOL: u32 = 16;
-/// The server decides.
+/// The type number that lets the server decide.
 pub(super) const UNKNOWN: u32 = 0;
 
-/// The type that the grammar gives a number with its sign.
+/// Returns the type that the grammar gives a number with its sign.
 fn number_type(kind: TokenKind, number: &str) -> u32 {
     if kind != TokenKind::Integer {
         return NUMERIC;
     }
-    // No number of up to nine digits is too large.
+    // A number of up to nine digits is always small enough.
     if number.len() <= 9 || number.parse::<i32>().is_ok() {
         INT4
     } else if number.parse::<i64>().is_ok() {
@@ -30,7 +30,7 @@ fn number_type(kind: TokenKind, number: &str) -> u32 {
     }
 }
 
-/// Appends a number, and gives its type.
+/// Appends a number, and returns its type.
 pub(super) fn append_number(
     values: &mut Vec<u8>,
     kind: TokenKind,
@@ -88,7 +88,7 @@ pub(super) fn append_bytes(values: &mut Vec<u8>, bytes: &[u8]) -> Option<()> {
     })
 }
 
-/// Appends the value of NULL, TRUE or FALSE, and gives its type.
+/// Appends the value of NULL, TRUE or FALSE, and returns its type.
 pub(super) fn append_word(values: &mut Vec<u8>, word: Word) -> Option<u32> {
     match word {
         Word::Null => values.extend_from_slice(&(-1_i32).to_be_bytes()),
@@ -99,7 +99,7 @@ pub(super) fn append_word(values: &mut Vec<u8>, word: Word) -> Option<u32> {
     Some(if word == Word::Null { UNKNOWN } else { BOOL })
 }
 
-/// Appends what a string literal says. `None`, with nothing appended, where that depends on an
+/// Appends the content of a string literal. `None`, with nothing appended, if it depends on an
 /// encoding.
 pub(super) fn append_string(
     values: &mut Vec<u8>,

@@ -1,4 +1,4 @@
-//! The words that say whether a literal may be lifted.
+//! The words that decide whether a literal may be lifted.
 
 /// Keywords that decide whether literals are lifted.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -23,14 +23,14 @@ pub(super) enum Word {
     Null,
     True,
     False,
-    /// Goes on with the name of a type: PRECISION, VARYING, WITH, TIME ..
+    /// PRECISION, VARYING, WITH, TIME ..: these continue the name of a type.
     TypePart,
-    /// INTERVAL, and what may be the schema before it.
+    /// INTERVAL, and a word that may be the schema before it.
     Interval,
     Other,
 }
 
-/// Which of them a word is.
+/// Classifies a word.
 pub(super) fn word(text: &[u8]) -> Word {
     let known: &[(&[u8], Word)] = match text.len() {
         2 => &[

@@ -16,7 +16,7 @@ use crate::word::listed;
 const STORED: Refusal = "a function that may be stored";
 const GIVEN_ID: Refusal = "LAST_INSERT_ID with a value";
 
-/// Words before a parenthesis that call nothing, besides the reserved ones.
+/// Words, besides the reserved ones, that do not call a function although a parenthesis follows.
 const NO_CALLS: [&str; 13] = [
     "against",
     "any",
@@ -38,7 +38,8 @@ pub fn effect(text: &str, modes: Modes) -> SessionEffect {
     found(text, modes).unwrap_or_else(SessionEffect::Unknown)
 }
 
-/// As [`effect`], of a session whose `sql_mode` is not known: the worst effect under any.
+/// Returns the worst effect that a text may have under any `sql_mode`, for a session whose
+/// `sql_mode` is unknown.
 pub fn effect_in_any_mode(text: &str, is_mariadb: bool) -> SessionEffect {
     let mut worst = SessionEffect::Nothing;
     for (ansi_quotes, no_backslash_escapes) in
@@ -174,18 +175,18 @@ impl<'a> Head<'a> {
 enum Calls {
     /// All of a query.
     Query,
-    /// All of a write, whose answer says which id it has set.
+    /// All of a write, whose answer tells which id it set.
     Write,
-    /// As of a write, behind the columns.
+    /// Like a write, from the end of the columns on.
     Insert,
-    /// The part behind a word.
+    /// The part after a word.
     Behind(&'static str),
-    /// None of it.
+    /// No part.
     Ignored,
 }
 
-/// Checks that a text is one statement without parts that the server alone understands, and that
-/// it calls no function that may be stored.
+/// Checks that a text is one statement without parts that only the server understands, and that it
+/// calls no function that may be a stored one.
 fn single(text: &str, modes: Modes, calls: Calls) -> Result<(), Refusal> {
     let mut scanner = Scanner::new(text, modes).map_err(|_| UNCLEAR)?;
     let mut check = Check {
@@ -217,7 +218,7 @@ fn single(text: &str, modes: Modes, calls: Calls) -> Result<(), Refusal> {
     }
 }
 
-/// The state of a check of calls.
+/// The state of a check for calls.
 struct Check<'a> {
     text: &'a str,
     modes: Modes,

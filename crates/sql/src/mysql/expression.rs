@@ -1,7 +1,7 @@
-//! Checks expressions: they may call harmless functions only and read nothing but their own row.
+//! Checks that expressions call only harmless functions and read nothing but their own row.
 //!
-//! The server parses an expression itself, so this is no grammar. It allows only tokens that
-//! cannot lead to anything else, and finds where the expression ends.
+//! The server parses an expression itself, so this is not a grammar. It allows only tokens that
+//! cannot lead to anything else, and finds the end of the expression.
 
 use windrow_core::Expression;
 
@@ -21,14 +21,14 @@ const VARIABLE: Refusal = "a variable";
 const SEQUENCE: Refusal = "a sequence";
 const BRACES: Refusal = "an escape in braces";
 
-/// Words behind which a parenthesis holds an expression or a list of them.
+/// Words after which a parenthesis contains an expression or a list of them.
 #[rustfmt::skip]
 const OPENING: [&str; 23] = [
     "and", "between", "binary", "by", "case", "collate", "div", "else", "escape", "in", "interval",
     "is", "like", "mod", "not", "or", "regexp", "rlike", "then", "using", "when", "where", "xor",
 ];
 
-/// Other reserved words that may stand in an expression.
+/// Other reserved words that may occur in an expression.
 #[rustfmt::skip]
 const PARTS: [&str; 58] = [
     "as", "asc", "bigint", "both", "char", "character", "collate", "convert", "current_date",
@@ -81,9 +81,9 @@ pub(super) fn item(reader: &mut Reader<'_>) -> Result<(Expression, bool), Refusa
 /// The meaning of the words that end an expression.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum EndingWords {
-    /// Each ends it outside of parentheses.
+    /// Each of them ends the expression outside of parentheses.
     End,
-    /// None ends it: the expression is one of RETURNING, with its name.
+    /// None of them ends it: the expression belongs to RETURNING, and may have a name.
     Belong,
 }
 
@@ -146,7 +146,7 @@ fn operator(operator: &str) -> Result<(), Refusal> {
     }
 }
 
-/// Checks a word that stands behind no point. Returns true if it may be a column.
+/// Checks a word that does not follow a point. Returns true if it may be a column.
 fn word(reader: &Reader<'_>, at: usize) -> Result<bool, Refusal> {
     let word = reader.slice_at(at);
     let is_call = reader.kind_at(at + 1) == TokenKind::Open && reader.are_adjacent(at);
@@ -174,7 +174,7 @@ fn word(reader: &Reader<'_>, at: usize) -> Result<bool, Refusal> {
     }
 }
 
-/// Returns true for a word that cannot be a column: a unit behind a value, a type, a character set.
+/// Returns true for a word that cannot be a column: a unit after a value, a type, a character set.
 fn is_unit(reader: &Reader<'_>, at: usize) -> bool {
     let Some(before) = at.checked_sub(1) else {
         return false;

@@ -1,4 +1,4 @@
-//! Takes WHERE apart into keys and all other conditions.
+//! Splits WHERE into keys and all other conditions.
 
 use windrow_core::{Expression, Name, Piece};
 
@@ -55,7 +55,7 @@ impl Conditions {
         };
         for (from, to) in parts {
             if let Some((name, value)) = key(reader, from, to)? {
-                // A second condition on the same column is a condition like any other.
+                // A second condition on the same column is an ordinary condition.
                 match self.keys.iter().any(|(known, _)| *known == name) {
                     true => self.other(reader, from, to)?,
                     false => self.keys.push((name, value)),
@@ -69,7 +69,7 @@ impl Conditions {
         Ok(())
     }
 
-    /// Adds a condition that is no key.
+    /// Adds a condition that is not a key.
     fn other(&mut self, reader: &Reader<'_>, from: usize, to: usize) -> Result<(), Refusal> {
         if !self.others.is_empty() {
             self.others.push(Piece::Text(" AND ".into()));
@@ -81,11 +81,11 @@ impl Conditions {
     }
 }
 
-/// Returns the conditions that are joined by AND outside of parentheses; `None` if something binds
-/// less than AND.
+/// Returns the conditions that AND joins outside of parentheses. `None` if there is an operator of
+/// lower precedence than AND.
 fn conjuncts(reader: &Reader<'_>, from: usize, to: usize) -> Option<Vec<(usize, usize)>> {
     let (mut parts, mut start) = (Vec::new(), from);
-    // An AND that belongs to BETWEEN joins nothing, nor does one in CASE.
+    // An AND that belongs to BETWEEN joins no conditions, and neither does one in CASE.
     let (mut depth, mut betweens, mut cases) = (0_u32, 0_u32, 0_u32);
     for at in from..to {
         let is_keyword = at == 0 || reader.kind_at(at - 1) != TokenKind::Dot;
@@ -117,7 +117,7 @@ fn conjuncts(reader: &Reader<'_>, from: usize, to: usize) -> Option<Vec<(usize, 
     Some(parts)
 }
 
-/// Returns true if one pair of parentheses is around all of it.
+/// Returns true if one pair of parentheses encloses all of it.
 fn is_enclosed(reader: &Reader<'_>, from: usize, to: usize) -> bool {
     if reader.kind_at(from) != TokenKind::Open {
         return false;
@@ -136,8 +136,8 @@ fn is_enclosed(reader: &Reader<'_>, from: usize, to: usize) -> bool {
     false
 }
 
-/// Reads a condition that is nothing but `column = value` or `column IN (value)`, where the value
-/// is a literal or a parameter.
+/// Reads a condition of the form `column = value` or `column IN (value)`, where the value is a
+/// literal or a parameter.
 fn key(
     reader: &mut Reader<'_>,
     from: usize,

@@ -1,13 +1,14 @@
 //! The functions that the servers have, by what they may do.
 //!
-//! A name that a server does not have may be a function that a user has stored. So the lists of
-//! harmless functions hold only names that MySQL 8.0.19, MariaDB 10.5 and all newer versions have.
+//! If a server does not have a name, a user may have stored a function with it. So the lists of
+//! harmless functions contain only names that MySQL 8.0.19, MariaDB 10.5 and all newer versions
+//! have.
 
 use super::modes::Modes;
 use crate::word::listed;
 
-/// Functions of both servers whose value depends on nothing but their arguments, the time, chance,
-/// and the settings of a lane.
+/// Functions of both servers whose value depends only on their arguments, the time, chance, and the
+/// settings of a lane.
 #[rustfmt::skip]
 const HARMLESS: [&str; 210] = [
     "abs", "acos", "adddate", "addtime", "ascii", "asin", "atan", "atan2", "bin", "bit_count",
@@ -41,14 +42,14 @@ const HARMLESS: [&str; 210] = [
     "utc_timestamp", "uuid", "uuid_short", "week", "weekday", "weekofyear", "year", "yearweek",
 ];
 
-/// Further ones of MariaDB. MySQL 9.6 has no MD5 and no SHA1.
+/// Further harmless functions of MariaDB. MySQL 9.6 does not have MD5 and SHA1.
 #[rustfmt::skip]
 const HARMLESS_OF_MARIADB: [&str; 15] = [
     "chr", "json_compact", "json_detailed", "json_exists", "json_loose", "json_query", "json_value",
     "md5", "nvl", "nvl2", "regexp_instr", "regexp_replace", "regexp_substr", "sha", "sha1",
 ];
 
-/// Further ones of MySQL.
+/// Further harmless functions of MySQL.
 #[rustfmt::skip]
 const HARMLESS_OF_MYSQL: [&str; 12] = [
     "bin_to_uuid", "is_uuid", "json_overlaps", "json_pretty", "json_storage_size", "regexp_instr",
@@ -56,7 +57,7 @@ const HARMLESS_OF_MYSQL: [&str; 12] = [
 ];
 
 /// All other functions that a version of either server has. They read the session, take locks,
-/// wait, or stand only in queries.
+/// wait, or are possible only in queries.
 #[rustfmt::skip]
 const OTHERS: [&str; 291] = [
     "add_months", "aes_decrypt", "aes_encrypt", "any_value", "area", "asbinary", "astext", "aswkb",
@@ -119,7 +120,7 @@ pub(super) enum CallKind {
     Harmless,
     /// A function of the server that may read or change its session.
     OfSession,
-    /// Perhaps a function that a user has stored.
+    /// Possibly a function that a user has stored.
     Stored,
 }
 

@@ -1,8 +1,8 @@
-//! Literals become `?` and comments are left out, so that texts that differ in their values are one
-//! statement.
+//! Replaces literals by `?` and leaves comments out, so that texts that differ in their values are
+//! one statement.
 //!
-//! A literal's place in the client's text is kept, and the literal is sent as the client spelled
-//! it. So the only question is where a literal begins and ends, and not what it means.
+//! The place of a literal in the client's text is kept, and the literal is sent as the client
+//! spelled it. So this code must know where a literal begins and ends, but not its meaning.
 
 use std::ops::Range;
 
@@ -20,21 +20,21 @@ const MAX_DEPTH: u32 = 60;
 /// A text whose literals were replaced by `?`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LiftedText {
-    /// The text with `?` in the places of the literals, without comments and without a semicolon
-    /// at its end. Space between two tokens is one blank.
+    /// The text with `?` in the places of the literals, without comments and without a semicolon at
+    /// its end. The space between two tokens is one blank.
     pub text: String,
     /// The places of the literals in the client's text.
     pub literals: Vec<Range<usize>>,
 }
 
 /// Lifts the literals out of a single INSERT, REPLACE, UPDATE or DELETE. `None` for anything else,
-/// for several rows of VALUES, and for texts that cannot be cut into tokens without doubt:
-/// [`read`](super::read) says why such a text is not joined.
+/// for several rows of VALUES, and for texts whose tokens are uncertain: [`read`](super::read)
+/// tells why such a text is not joined.
 ///
-/// Literals are strings with their introducers (`_utf8mb4'x'`, `N'x'`, `DATE'2026-01-01'`; strings
-/// side by side are one), numbers with a sign where an expression begins, hexadecimal and bit
-/// literals; and NULL, TRUE and FALSE where they are a whole value of VALUES or SET. Nothing is
-/// lifted behind LIMIT and RETURNING.
+/// Literals are strings with their introducers (`_utf8mb4'x'`, `N'x'`, `DATE'2026-01-01'`; adjacent
+/// strings are one), numbers with a sign where an expression begins, hexadecimal and bit literals;
+/// and NULL, TRUE and FALSE where they are a whole value of VALUES or SET. Nothing is lifted after
+/// LIMIT and RETURNING.
 pub fn lift(text: &str, modes: Modes) -> Option<LiftedText> {
     if text.len() > MAX_LIFTED {
         return None;
@@ -67,11 +67,11 @@ pub fn lift(text: &str, modes: Modes) -> Option<LiftedText> {
 enum Section {
     /// Before VALUES or SET, and WHERE.
     Plain,
-    /// Behind VALUES.
+    /// After VALUES.
     Values,
-    /// Behind SET, and ON DUPLICATE KEY UPDATE.
+    /// After SET and ON DUPLICATE KEY UPDATE.
     Set,
-    /// Behind LIMIT or RETURNING: literals stay.
+    /// After LIMIT or RETURNING: literals stay.
     Kept,
 }
 
@@ -84,7 +84,7 @@ enum Beginning {
     Word,
 }
 
-/// A part of the text that waits for what follows it.
+/// A part of the text that is decided once the next token is known.
 enum Waiting {
     Nothing,
     /// Perhaps the beginning of a literal.
@@ -103,14 +103,14 @@ struct Pass<'a> {
     waiting: Waiting,
     section: Section,
     depth: u32,
-    /// A row of VALUES has ended.
+    /// True if a row of VALUES has ended.
     has_row: bool,
-    /// The statement has ended with a semicolon.
+    /// True if a semicolon has ended the statement.
     has_ended: bool,
-    /// Two minus signs lost the comment behind them, and would begin one.
+    /// True if two minus signs would begin a comment, because the comment after them was left out.
     has_comment: bool,
     last: Token,
-    /// The end of what was written out last.
+    /// The end of the text that was written last.
     written: usize,
 }
 
@@ -134,7 +134,7 @@ impl<'a> Pass<'a> {
     }
 
     fn finish(self) -> Option<LiftedText> {
-        // A comment behind the semicolon is a statement of its own, with an answer of its own.
+        // A comment after the semicolon is a statement of its own, with its own answer.
         let has_second = self.has_ended && !is_space(self.text, self.last.end);
         let is_plain = !self.has_comment && !self.out.ends_with("--") && !has_second;
         is_plain.then_some(LiftedText {
@@ -155,11 +155,11 @@ impl<'a> Pass<'a> {
         words.iter().any(|word| self.is(token, word))
     }
 
-    /// Writes a part of the text out, with a blank before it if there was any space.
+    /// Writes a part of the text, with a blank before it if there was any space.
     fn write(&mut self, from: usize, to: usize, as_text: Option<&str>) {
         let text = as_text.or_else(|| self.text.get(from..to));
         let text = text.unwrap_or_default();
-        // A name directly behind `?` would make one token with it.
+        // A name directly after `?` would make one token with it.
         let begins_name = text
             .bytes()
             .next()
@@ -189,8 +189,8 @@ impl<'a> Pass<'a> {
         Some(())
     }
 
-    /// Decides about the part that waits, once the token behind it is known. Takes that token with
-    /// it if both are one literal.
+    /// Decides about the waiting part, once the token after it is known. Consumes that token if
+    /// both are one literal.
     fn settle(&mut self, next: Token) -> Option<()> {
         match std::mem::replace(&mut self.waiting, Waiting::Nothing) {
             Waiting::Nothing => Some(()),
@@ -264,7 +264,7 @@ impl<'a> Pass<'a> {
                 self.depth = self.depth.checked_sub(1)?;
                 self.has_row |= self.depth == 0 && self.section == Section::Values;
             }
-            // Another row.
+            // The next row of VALUES.
             TokenKind::Comma if self.depth == 0 && self.section == Section::Values => return None,
             _ => {}
         }

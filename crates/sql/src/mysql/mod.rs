@@ -1,12 +1,12 @@
-//! Reading texts of MySQL's and MariaDB's clients: which single-row writes may be joined, and what
-//! a statement that is relayed leaves in its session. Pure: no I/O.
+//! Parses texts of MySQL's and MariaDB's clients: which single-row writes may be joined, and which
+//! effects a relayed statement has on its session. Pure: no I/O.
 //!
-//! The server parses each text itself, so a reading here never changes what is executed, except
-//! for plain INSERTs, whose rows are put into one statement. Any doubt about a text is a reason to
+//! The server parses each text itself, so this code never changes what is executed, except for
+//! plain INSERTs, whose rows are put into one statement. Any doubt about a text is a reason to
 //! relay it.
 //!
-//! All of it takes a byte below 0x80 for a character of its own. Do not read texts of clients whose
-//! `character_set_client` is big5, cp932, gb18030, gbk or sjis.
+//! All code here assumes that a byte below 0x80 is a character of its own. Do not read texts of
+//! clients whose `character_set_client` is big5, cp932, gb18030, gbk or sjis.
 
 mod effect;
 mod expression;

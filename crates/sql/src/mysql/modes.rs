@@ -1,4 +1,4 @@
-//! The settings of a session that decide how its texts are read.
+//! The settings of a session that decide how its texts are parsed.
 
 /// The parts of `sql_mode` and of the connection that decide how a text is cut into tokens and
 /// read.
@@ -6,14 +6,14 @@
 pub struct Modes {
     /// True if `".."` is a name and not a string.
     pub ansi_quotes: bool,
-    /// True if a backslash in a string is a character like any other.
+    /// True if a backslash in a string is an ordinary character.
     pub no_backslash_escapes: bool,
     /// True if the server is MariaDB.
     pub is_mariadb: bool,
 }
 
-/// Modes that change nothing about how a text is read here. Some change what an expression means:
-/// none is taken apart whose meaning they change.
+/// Modes that do not change how a text is parsed here. Some change the meaning of expressions, but
+/// of none that is taken apart here.
 #[rustfmt::skip]
 const HARMLESS: [&str; 27] = [
     "allow_invalid_dates", "empty_string_is_null", "error_for_division_by_zero",
@@ -26,8 +26,8 @@ const HARMLESS: [&str; 27] = [
 ];
 
 impl Modes {
-    /// Reads the value of `sql_mode` as the server shows it. `None` if it holds a mode under which
-    /// nothing is joined: `ORACLE`, `MSSQL` and their kin, and modes that are not known.
+    /// Reads the value of `sql_mode` as the server shows it. `None` if it contains a mode under
+    /// which nothing is joined: `ORACLE`, `MSSQL` and similar ones, and unknown modes.
     pub fn of(sql_mode: &str, is_mariadb: bool) -> Option<Self> {
         let mut modes = Self {
             is_mariadb,
@@ -35,7 +35,7 @@ impl Modes {
         };
         for mode in sql_mode.split(',').filter(|mode| !mode.is_empty()) {
             match &*mode.to_ascii_lowercase() {
-                // The server shows the modes that ANSI stands for beside it.
+                // The server also lists the modes that ANSI stands for.
                 "ansi" => {}
                 "ansi_quotes" => modes.ansi_quotes = true,
                 "no_backslash_escapes" => modes.no_backslash_escapes = true,

@@ -9,7 +9,7 @@ use super::settings::{name, skip_value};
 use crate::lex::{Token, TokenKind};
 use crate::parse::Refusal;
 
-/// The beginning of the names.
+/// The beginning of the variables' names.
 const PREFIX: &str = "windrow_";
 
 /// The value that SET assigns to one of Windrow's variables.
@@ -25,8 +25,8 @@ pub enum AssignedValue {
     Other,
 }
 
-/// Returns the assignments of a SET to variables `@windrow_NAME`: the name behind the beginning,
-/// in lower case, and the value. There are none in any other text, nor in one that begins with a
+/// Returns the assignments of a SET to variables `@windrow_NAME`: the name after the prefix, in
+/// lower case, and the value. Any other text has none, and neither has one that begins with a
 /// comment.
 pub fn own_settings(text: &str, modes: Modes) -> Vec<(Box<str>, AssignedValue)> {
     let verb = text.trim_start().get(..3).unwrap_or_default();
@@ -37,7 +37,7 @@ pub fn own_settings(text: &str, modes: Modes) -> Vec<(Box<str>, AssignedValue)> 
 }
 
 /// Returns the first variable `@windrow_NAME` that a text of several statements names: the name
-/// behind the beginning, in lower case. Only a SET in a text of its own assigns one.
+/// after the prefix, in lower case. Only a SET in a text of its own assigns one.
 pub fn own_name_among_several(text: &str, modes: Modes) -> Option<Box<str>> {
     if !text.contains(';') || !text.to_ascii_lowercase().contains(PREFIX) {
         return None;
@@ -99,7 +99,7 @@ fn read(text: &str, modes: Modes) -> Result<Vec<(Box<str>, AssignedValue)>, Refu
     Ok(assigned.into_iter().flatten().collect())
 }
 
-/// Reads the name of a user's variable. `None` if it is none of Windrow's.
+/// Reads the name of a user variable. `None` if it is not one of Windrow's.
 fn own_name(reader: &mut Reader<'_>) -> Result<Option<Box<str>>, Refusal> {
     let name = name(reader)?;
     let is_assigned =
@@ -110,7 +110,7 @@ fn own_name(reader: &mut Reader<'_>) -> Result<Option<Box<str>>, Refusal> {
         .map(Into::into))
 }
 
-/// Reads the sign of an assignment and the value.
+/// Reads the assignment's operator and the value.
 fn assigned_value(reader: &mut Reader<'_>) -> Result<AssignedValue, Refusal> {
     reader.at += 1;
     let from = reader.at;
@@ -131,8 +131,8 @@ fn assigned_value(reader: &mut Reader<'_>) -> Result<AssignedValue, Refusal> {
     Ok(AssignedValue::Other)
 }
 
-/// Returns the content of a string without escapes and doubled quotes, which no value of these
-/// variables needs.
+/// Returns the content of a string without escapes and doubled quotes. No value of these variables
+/// needs them.
 fn plain_text(quoted: &str) -> Option<Box<str>> {
     let quote = quoted
         .chars()

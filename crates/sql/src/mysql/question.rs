@@ -1,4 +1,4 @@
-//! Questions about the statement before: those that are answered behind a joined write, and texts
+//! Questions about the previous statement: those that are answered after a joined write, and texts
 //! that ask in another way.
 
 use memchr::{memchr_iter, memchr2_iter};
@@ -26,7 +26,7 @@ pub enum Asked {
     WarningCount,
     /// `SELECT @@error_count`
     ErrorCount,
-    /// `SHOW WARNINGS`, after leaving `offset` rows out, and at most `limit` rows.
+    /// `SHOW WARNINGS`, without the first `offset` rows, and at most `limit` rows.
     Warnings {
         /// The number of rows that are left out.
         offset: u64,
@@ -47,7 +47,7 @@ pub enum Asked {
 }
 
 impl Asked {
-    /// Returns true for the questions that are SHOW statements, and not SELECT.
+    /// Returns true for the questions that are SHOW statements.
     pub fn is_show(self) -> bool {
         matches!(
             self,
@@ -56,7 +56,7 @@ impl Asked {
     }
 }
 
-/// A text that is one question and nothing else.
+/// A text that consists of one question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
     /// The value that is asked for.
@@ -111,7 +111,7 @@ fn select(reader: &mut Reader<'_>) -> Option<Question> {
         TokenKind::End => own.into(),
         _ => alias(reader)?,
     };
-    // A comment in the expression may be a part of its name.
+    // A comment in the expression may become a part of the column's name.
     let is_plain = !own.contains(['/', '#', '-']);
     is_plain.then_some(Question { asked, column })
 }
@@ -182,12 +182,12 @@ fn number(reader: &mut Reader<'_>) -> Option<u64> {
     slice.parse().ok()
 }
 
-/// Returns true if a text may ask for the number of rows, warnings or errors of the statement
-/// before, wherever in the text.
+/// Returns true if a text may ask, anywhere, for the number of rows, warnings or errors of the
+/// previous statement.
 pub fn mentions_row_count(text: &str) -> bool {
     let counts = ["row_count", "found_rows", "warning_count", "error_count"];
     let word = "diagnostics";
-    // The letter that is rarest in texts.
+    // G is the rarest of these letters in texts.
     let mut letters = memchr2_iter(b'g', b'G', text.as_bytes());
     let is_there = |at: usize| {
         at.checked_sub(3)
@@ -196,8 +196,7 @@ pub fn mentions_row_count(text: &str) -> bool {
     has_any(text, &counts) || letters.any(is_there)
 }
 
-/// Returns true if a text may ask for the id that the statement before has generated, wherever in
-/// the text.
+/// Returns true if a text may ask, anywhere, for the id that the previous statement generated.
 pub fn mentions_insert_id(text: &str) -> bool {
     if has_any(text, &["last_insert_id"]) {
         return true;
@@ -217,7 +216,7 @@ fn begins_with(text: &str, word: &str) -> bool {
         .is_some_and(|found| found.eq_ignore_ascii_case(word))
 }
 
-/// Returns true if a text has one of these words, which hold an underscore.
+/// Returns true if a text has one of these words, which contain an underscore.
 fn has_any(text: &str, words: &[&str]) -> bool {
     memchr_iter(b'_', text.as_bytes()).any(|at| {
         words.iter().any(|word| {
@@ -227,7 +226,7 @@ fn has_any(text: &str, words: &[&str]) -> bool {
     })
 }
 
-/// Returns true if a word stands at a position, and is no part of a longer one.
+/// Returns true if a word begins at a position, and is not a part of a longer one.
 fn is_word(text: &str, start: usize, word: &str) -> bool {
     let continues = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$');
     let bytes = text.as_bytes();

@@ -21,7 +21,7 @@ const ORDER: Refusal = "ORDER BY";
 const RETURNING: Refusal = "RETURNING that MySQL does not have";
 const NO_WRITE: Refusal = "no write of rows";
 
-/// Reads a lifted text, or one that a client prepares. Also explains why another text is not
+/// Parses a lifted text, or one that a client prepares. Also explains why another text is not
 /// joined.
 ///
 /// # Errors
@@ -48,7 +48,7 @@ pub fn read(text: &str, modes: Modes) -> Result<ParsedStatement, &'static str> {
     }
 }
 
-/// Returns a statement of which nothing is known but its table.
+/// Returns a statement of which only the table is known.
 fn empty(text: &str, op: Op, table: TableName, alias: Option<Name>) -> ParsedStatement {
     ParsedStatement {
         set_based: false,
@@ -99,11 +99,11 @@ fn insert(reader: &mut Reader<'_>, replaces: bool) -> Result<ParsedStatement, Re
 struct Row {
     columns: Option<Box<[Name]>>,
     values: Box<[Expression]>,
-    /// A value may read columns.
+    /// True if a value may read columns.
     has_columns: bool,
 }
 
-/// Reads the columns and VALUES, or SET.
+/// Parses the columns and VALUES, or SET.
 fn row(reader: &mut Reader<'_>) -> Result<Row, Refusal> {
     if reader.is_word_at(reader.at, "partition") {
         return Err(PARTITION);
@@ -146,7 +146,7 @@ fn row(reader: &mut Reader<'_>) -> Result<Row, Refusal> {
     })
 }
 
-/// Reads the list of columns behind its parenthesis.
+/// Parses the list of columns after its opening parenthesis.
 fn columns(reader: &mut Reader<'_>, queries: &[&str]) -> Result<Box<[Name]>, Refusal> {
     if reader.take(TokenKind::Close) {
         return Ok([].into());
@@ -159,7 +159,7 @@ fn columns(reader: &mut Reader<'_>, queries: &[&str]) -> Result<Box<[Name]>, Ref
     Ok(columns.into())
 }
 
-/// Reads the name of the new row, and perhaps of its columns: `AS new (a, b)`.
+/// Parses the name of the new row, and of its columns if it has them: `AS new (a, b)`.
 fn row_alias(reader: &mut Reader<'_>) -> Result<Option<Name>, Refusal> {
     if !reader.word("as") {
         return Ok(None);
@@ -172,7 +172,7 @@ fn row_alias(reader: &mut Reader<'_>) -> Result<Option<Name>, Refusal> {
     Ok(Some(alias))
 }
 
-/// A conflict that a word at the beginning of the statement decides.
+/// Returns the conflict action that a word at the beginning of the statement sets.
 fn without_clause(update: bool) -> Conflict {
     Conflict {
         columns: None,
@@ -199,7 +199,7 @@ fn on_duplicate(reader: &mut Reader<'_>) -> Result<Option<Conflict>, Refusal> {
     }))
 }
 
-/// Reads `column = value`. The last part is true if the value may read columns.
+/// Parses `column = value`. The last part is true if the value may read columns.
 fn assignment(reader: &mut Reader<'_>) -> Result<(Name, Expression, bool), Refusal> {
     let column = reader.column()?;
     let is_assigned = reader.is_operator_at(reader.at, "=");
@@ -273,7 +273,7 @@ fn delete(reader: &mut Reader<'_>) -> Result<ParsedStatement, Refusal> {
     })
 }
 
-/// Reads the table of UPDATE and DELETE and its alias.
+/// Parses the table of UPDATE and DELETE and its alias.
 fn changed_table(reader: &mut Reader<'_>) -> Result<(TableName, Option<Name>), Refusal> {
     let table = reader.table_name()?;
     if reader.is_word_at(reader.at, "partition") {
@@ -292,7 +292,7 @@ fn changed_table(reader: &mut Reader<'_>) -> Result<(TableName, Option<Name>), R
     Ok((table, alias))
 }
 
-/// Takes a LIMIT, which stays in the text.
+/// Skips a LIMIT, which stays in the text.
 fn limit(reader: &mut Reader<'_>) -> Result<(), Refusal> {
     if reader.is_word_at(reader.at, "order") {
         return Err(ORDER);

@@ -1,4 +1,4 @@
-//! A cursor over the tokens of one text, and the reading of names.
+//! A cursor over the tokens of one text, which parses names.
 
 use windrow_core::{Expression, Name, Piece, TableName};
 
@@ -16,7 +16,7 @@ pub(super) const EXECUTABLE: Refusal = "a comment that the server executes";
 const HINT: Refusal = "a hint";
 const WIDE: Refusal = "a name outside of ASCII without quotes";
 pub(super) const SEVERAL: Refusal = "several statements in one text";
-/// A name without quotes that the server reserves, or that a version of it does.
+/// The reason for a name without quotes that the server, or a version of it, reserves.
 const RESERVED: Refusal = "a reserved word as a name";
 
 /// The longest text that is read, in bytes.
@@ -29,7 +29,7 @@ pub(super) struct Reader<'a> {
     tokens: Vec<Token>,
     /// The number of parameters before each token.
     parameters: Vec<usize>,
-    /// A part of the text whose meaning depends on more than the text.
+    /// The reason for a part of the text whose meaning depends on more than the text.
     doubt: Option<Refusal>,
     pub(super) at: usize,
     /// The functions that are called, in capitals.
@@ -61,7 +61,7 @@ impl<'a> Reader<'a> {
         let hint = scanner.has_hint.then_some(HINT);
         let end = |token: &Token| token.kind == TokenKind::Semicolon;
         let last = tokens.pop_if(|last| end(last));
-        // A comment behind the semicolon is a statement of its own, with an answer of its own.
+        // A comment after the semicolon is a statement of its own, with its own answer.
         let is_second = last.is_some_and(|last| !is_space(text, last.end));
         let wide = scanner.has_wide_name.then_some(WIDE);
         let doubt = hint.or(wide).or(is_second.then_some(SEVERAL));
@@ -79,7 +79,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Refuses hints, names that depend on the session's character set, and comments behind the
+    /// Refuses hints, names that depend on the session's character set, and comments after the
     /// statement's semicolon.
     pub(super) fn without_doubt(self) -> Result<Self, Refusal> {
         match self.doubt {
@@ -119,14 +119,14 @@ impl<'a> Reader<'a> {
         self.kind_at(self.at)
     }
 
-    /// Takes a keyword if it is next.
+    /// Consumes a keyword if it is next.
     pub(super) fn word(&mut self, word: &str) -> bool {
         let is = self.is_word_at(self.at, word);
         self.at += usize::from(is);
         is
     }
 
-    /// Takes keywords if they are next, all of them.
+    /// Consumes keywords if all of them are next.
     pub(super) fn words(&mut self, words: &[&str]) -> bool {
         let mut each = words.iter().zip(self.at..);
         let are = each.all(|(word, at)| self.is_word_at(at, word));
@@ -134,7 +134,7 @@ impl<'a> Reader<'a> {
         are
     }
 
-    /// Takes a token if it is next.
+    /// Consumes a token if it is next.
     pub(super) fn take(&mut self, kind: TokenKind) -> bool {
         let is = self.kind() == kind;
         self.at += usize::from(is);
@@ -148,14 +148,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns true if two tokens side by side have nothing between them.
+    /// Returns true if nothing is between two consecutive tokens.
     pub(super) fn are_adjacent(&self, at: usize) -> bool {
         let (this, next) = (self.token(at), self.token(at + 1));
         this.zip(next)
             .is_some_and(|(this, next)| this.end == next.start)
     }
 
-    /// Parses a list with commas: one thing at least.
+    /// Parses a list with commas, which must not be empty.
     pub(super) fn list<T>(
         &mut self,
         mut one: impl FnMut(&mut Self) -> Result<T, Refusal>,
@@ -176,7 +176,7 @@ impl<'a> Reader<'a> {
             TokenKind::Quoted => unquote(slice),
             _ => return Err(SYNTAX),
         };
-        // The server refuses these, and cuts none of them.
+        // The server refuses other names, and cuts none of them.
         let is_valid = !name.is_empty()
             && !name.ends_with(' ')
             && name.len() <= 4 * MAX_NAME
@@ -188,7 +188,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Parses a name behind a point, where a word is never a keyword.
+    /// Parses a name after a point, where a word is never a keyword.
     fn qualified_name(&mut self) -> Result<Name, Refusal> {
         if self.kind() == TokenKind::Word {
             self.at += 1;
@@ -199,7 +199,7 @@ impl<'a> Reader<'a> {
 
     /// Parses `table` or `schema.table`.
     pub(super) fn table_name(&mut self) -> Result<TableName, Refusal> {
-        // The grammar takes this word for the keyword.
+        // The grammar reads this word as the keyword.
         if self.is_word_at(self.at, "value") {
             return Err(RESERVED);
         }
@@ -213,7 +213,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Parses a column, perhaps behind its table.
+    /// Parses a column, with or without its table.
     pub(super) fn column(&mut self) -> Result<Name, Refusal> {
         let mut name = self.name()?;
         for _ in 0..2 {

@@ -1,9 +1,9 @@
-//! Words that MySQL and MariaDB reserve: without quotes they are no names.
+//! Words that MySQL and MariaDB reserve: they are names only in quotes.
 
 use super::modes::Modes;
 use crate::word::listed;
 
-/// Reserved by MySQL and by MariaDB.
+/// Words that MySQL and MariaDB reserve.
 #[rustfmt::skip]
 const EVERYWHERE: [&str; 229] = [
     "accessible", "add", "all", "alter", "analyze", "and", "as", "asc", "asensitive", "before",
@@ -35,7 +35,7 @@ const EVERYWHERE: [&str; 229] = [
     "when", "where", "while", "with", "write", "xor", "year_month", "zerofill",
 ];
 
-/// Reserved by MySQL only.
+/// Words that only MySQL reserves.
 #[rustfmt::skip]
 const MYSQL: [&str; 35] = [
     "cube", "cume_dist", "database", "dense_rank", "empty", "external", "first_value", "function",
@@ -45,7 +45,7 @@ const MYSQL: [&str; 35] = [
     "system", "tablesample", "virtual", "window",
 ];
 
-/// Reserved by MariaDB only.
+/// Words that only MariaDB reserves.
 #[rustfmt::skip]
 const MARIADB: [&str; 19] = [
     "current_role", "delete_domain_id", "do_domain_ids", "ignore_domain_ids",
@@ -55,7 +55,7 @@ const MARIADB: [&str; 19] = [
     "stats_sample_pages", "vector",
 ];
 
-/// Returns true if a word without quotes is no name.
+/// Returns true if a word without quotes is not a name.
 pub(super) fn is_reserved(word: &str, modes: Modes) -> bool {
     let own = match modes.is_mariadb {
         true => listed(&MARIADB, word),

@@ -1,18 +1,19 @@
-//! Cuts a text into the tokens that the scanner of MySQL and MariaDB (`sql_lex.cc`) cuts it into.
+//! Cuts a text into the same tokens as the scanner of MySQL and MariaDB (`sql_lex.cc`).
 //!
-//! Where versions of the server may differ, the token is [`TokenKind::Odd`]: nobody guesses. The
-//! text must be in an encoding where a byte below 0x80 is always a character of its own.
+//! If versions of the server may differ, the token is [`TokenKind::Odd`], so that no meaning is
+//! guessed. The text must be in an encoding in which a byte below 0x80 is always a character of its
+//! own.
 
 use memchr::{memchr, memchr2, memmem};
 
 use super::modes::Modes;
 use crate::lex::{Broken, Token, TokenKind};
 
-/// May begin a name without quotes.
+/// The class of bytes that may begin a name without quotes.
 const BEGINS: u8 = 1;
-/// May stand in one behind its first character.
+/// The class of bytes that may continue such a name.
 const CONTINUES: u8 = 2;
-/// A space between tokens.
+/// The class of space between tokens.
 const SPACE: u8 = 4;
 
 /// The classes of each byte.
@@ -42,7 +43,7 @@ fn is(byte: u8, class: u8) -> bool {
         .is_some_and(|found| found & class != 0)
 }
 
-/// Returns true if nothing but space is in a text from a position on.
+/// Returns true if a text contains only space from a position on.
 pub(super) fn is_space(text: &str, from: usize) -> bool {
     let rest = text.as_bytes().get(from..).unwrap_or_default();
     rest.iter().all(|byte| is(*byte, SPACE))
@@ -60,16 +61,16 @@ pub(super) struct Scanner<'a> {
     modes: Modes,
     /// The kind of the last token and where it ends.
     last: (TokenKind, usize),
-    /// A hint (`/*+ .. */`) was met.
+    /// True if the text contained a hint (`/*+ .. */`).
     pub(super) has_hint: bool,
-    /// A comment that the server executes (`/*! .. */`) was met.
+    /// True if the text contained a comment that the server executes (`/*! .. */`).
     pub(super) has_executable: bool,
-    /// A name without quotes has a character outside of ASCII.
+    /// True if a name without quotes contains a character outside of ASCII.
     pub(super) has_wide_name: bool,
 }
 
 impl<'a> Scanner<'a> {
-    /// A text with a NUL is [`Broken`] unless that stands in a string.
+    /// Makes a scanner. A text that contains a NUL is [`Broken`] unless that is in a string.
     pub(super) fn new(text: &'a str, modes: Modes) -> Result<Self, Broken> {
         let bytes = text.as_bytes();
         if memchr(0, bytes).is_some() {
@@ -116,7 +117,7 @@ impl<'a> Scanner<'a> {
         self.bytes.get(from..).unwrap_or_default()
     }
 
-    /// Returns the next token; [`TokenKind::End`] for ever behind the last.
+    /// Returns the next token, and [`TokenKind::End`] after the last one, repeatedly.
     #[inline]
     pub(super) fn token(&mut self) -> Result<Token, Broken> {
         self.skip_space()?;
@@ -184,7 +185,8 @@ impl<'a> Scanner<'a> {
         kind
     }
 
-    /// Takes a character, and what may belong to a name behind it, for a token of unknown meaning.
+    /// Scans a character, and all that may belong to a name after it, as a token of unknown
+    /// meaning.
     fn odd(&mut self) -> TokenKind {
         self.at += 1;
         self.skip_word();
@@ -215,7 +217,7 @@ impl<'a> Scanner<'a> {
         Ok(TokenKind::Word)
     }
 
-    /// Reads `x'..'` and `b'..'`, which hold whole groups of digits and nothing else.
+    /// Scans `x'..'` and `b'..'`, which contain only digits in whole groups.
     fn digits_in_quotes(
         &mut self,
         is_digit: impl Fn(&u8) -> bool,
@@ -266,7 +268,7 @@ impl<'a> Scanner<'a> {
     }
 
     fn number(&mut self) -> TokenKind {
-        // Behind a point, digits begin a name.
+        // After a point, digits begin a name.
         if self.last.0 == TokenKind::Dot {
             return self.odd();
         }
@@ -283,7 +285,7 @@ impl<'a> Scanner<'a> {
         self.end_of_number(kind)
     }
 
-    /// Reads `0x..` and `0b..`.
+    /// Scans `0x..` and `0b..`.
     fn prefixed(&mut self) -> TokenKind {
         let is_hex = self.peek(1) == b'x';
         self.at += 2;
@@ -301,7 +303,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Reads a number that begins with a point. Directly behind a name, the point belongs to that.
+    /// Scans a number that begins with a point. Directly after a name, the point belongs to the
+    /// name.
     fn fraction(&mut self) -> TokenKind {
         let is_free = matches!(
             self.last.0,
@@ -315,8 +318,8 @@ impl<'a> Scanner<'a> {
         self.end_of_number(TokenKind::Decimal)
     }
 
-    /// Reads the exponent. What follows a number directly makes a name of it, or is read
-    /// differently by the servers.
+    /// Scans the exponent. Other characters directly after a number make it a name, or the servers
+    /// differ.
     fn end_of_number(&mut self, mut kind: TokenKind) -> TokenKind {
         if self.peek(0) | 0x20 == b'e' {
             let sign = usize::from(matches!(self.peek(1), b'+' | b'-'));
@@ -350,7 +353,8 @@ impl<'a> Scanner<'a> {
                 _ => return self.odd(),
             }
         }
-        // The scanner takes pairs of these for one token, also where there is no such operator.
+        // The server's scanner reads a pair of these as one token, even if there is no such
+        // operator.
         let compares = |byte| matches!(byte, b'<' | b'>' | b'=' | b'!');
         let last = self.bytes.get(self.at - 1).copied().unwrap_or_default();
         match compares(last) && compares(self.peek(0)) {

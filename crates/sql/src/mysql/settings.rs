@@ -10,10 +10,10 @@ use crate::word::listed;
 pub enum SessionEffect {
     /// Nothing that a joined write depends on.
     Nothing,
-    /// Settings may have changed: their values have to be asked for again.
+    /// Settings may have changed, so their values must be asked for again.
     Settings,
-    /// The session may differ from any other in ways that nobody follows: it is relayed until it
-    /// is reset. The reason is a short phrase.
+    /// The session may differ from others in a way that is not tracked: it is relayed until it is
+    /// reset. The reason is a short phrase.
     Unknown(&'static str),
 }
 
@@ -32,7 +32,7 @@ const OF_LANES: [&str; 26] = [
     "sql_safe_updates", "time_zone", "transaction_isolation", "tx_isolation", "unique_checks",
 ];
 
-/// Variables that no single-row write depends on, and the one that each answer's status shows.
+/// Variables that no single-row write depends on, and the one that the status of each answer shows.
 #[rustfmt::skip]
 const HARMLESS: [&str; 46] = [
     "autocommit", "bulk_insert_buffer_size", "character_set_server", "collation_server",
@@ -51,8 +51,8 @@ const HARMLESS: [&str; 46] = [
     "wait_timeout",
 ];
 
-/// Variables that are harmless while they are off. Otherwise they change what a write does, what
-/// its answer says, or what the server keeps about it.
+/// Variables that are harmless while they are off. Otherwise they change a write, its answer, or
+/// what the server keeps about it.
 #[rustfmt::skip]
 const HARMLESS_OFF: [&str; 5] = [
     "max_statement_time", "profiling", "sql_auto_is_null", "transaction_read_only", "tx_read_only",
@@ -127,7 +127,7 @@ fn transactions(reader: &Reader<'_>) -> Result<SessionEffect, Refusal> {
 enum Scope {
     /// This session.
     Session,
-    /// This session, or its next transaction alone.
+    /// This session, or only its next transaction.
     Next,
     /// Later sessions.
     Global,
@@ -212,7 +212,7 @@ fn variable(reader: &mut Reader<'_>) -> Result<(Scope, String), Refusal> {
     Ok((scope, name(reader)?))
 }
 
-/// Reads a name, folded. The name of a user's variable may stand in quotes of any kind.
+/// Reads a name, folded. The name of a user variable may be in quotes of any kind.
 pub(super) fn name(reader: &mut Reader<'_>) -> Result<String, Refusal> {
     let slice = reader.slice_at(reader.at);
     let name = match reader.kind() {
