@@ -1,5 +1,5 @@
-//! Windrow's own tables in a database: dead letters, and the progress of spools. Programs do with
-//! it what `windrow dead-letters` does.
+//! Windrow's own tables in a database: dead letters, and the progress of spools. It gives programs
+//! what `windrow dead-letters` does.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), windrow::Fault> {
@@ -34,10 +34,10 @@ use self::writes::{removal, writes_of, writes_of_file};
 use crate::databases;
 use crate::lanes::LANE_CAPACITY;
 
-/// The memory of letters on their way: more than the largest entry of a spool.
+/// The memory for letters under way: more than the largest entry of a spool.
 const MEMORY: usize = 256 << 20;
 
-/// The attempts to take a letter while other programs work on the letters.
+/// The number of attempts to take a letter while other programs work on the letters.
 const TURNS: usize = 100;
 
 /// The result of trying a letter again.
@@ -60,29 +60,28 @@ pub struct Books {
     turn: Turn,
 }
 
-/// The right to take letters away. A program that takes a letter advances this row in the same
-/// unit, from a position that it knew before it read the letter. So of two programs that have read
-/// the same letter only one can take it, and its rows are written once.
+/// The right to remove letters. A program that removes a letter advances this row in the same unit,
+/// from a position that it knew before it read the letter. So if two programs have read the same
+/// letter, only one can remove it, and its rows are written once.
 struct Turn {
     row: ProgressRow,
-    /// Where the row stands, as far as is known here; `None`: it has to be read.
+    /// The row's position as far as it is known here; `None` if it must be read.
     position: Option<Option<u64>>,
 }
 
 impl Books {
-    /// Opens the tables of a database, which are made if they are not there. `spool`: the directory
-    /// of a spool, which holds them where the database has no transactions.
+    /// Opens the tables of a database, and creates them if they do not exist. `spool` is the
+    /// directory of a spool, which holds them if the database has no transactions.
     ///
     /// # Errors
-    /// [`FaultClass::Unsupported`] for a database that cannot have them, and what the database
-    /// says.
+    /// [`FaultClass::Unsupported`] for a database that cannot have them; the database's own errors.
     pub async fn open(url: &str, spool: Option<&Path>) -> Result<Self, Fault> {
         let books = Self::at(url, spool, true).await?;
         prepare(&*books.tables).await?;
         Ok(books)
     }
 
-    /// Opens the tables to read only: nothing is made.
+    /// Opens the tables for reading. Creates nothing.
     ///
     /// # Errors
     /// As [`Books::open`].
@@ -119,18 +118,19 @@ impl Books {
         })
     }
 
-    /// Letters whose number is above `after`, in the order of their numbers, `most` at most.
+    /// Returns letters whose number is above `after`, in the order of their numbers, at most
+    /// `most`.
     ///
     /// # Errors
-    /// What the database says.
+    /// The database's own errors.
     pub async fn letters(&self, after: u64, most: usize) -> Result<Vec<KeptLetter>, Fault> {
         dead_letters(&*self.tables, after, most).await
     }
 
-    /// One letter; `None`: there is none of that number.
+    /// Returns a letter by its number.
     ///
     /// # Errors
-    /// What the database says.
+    /// The database's own errors.
     pub async fn letter(&self, id: u64) -> Result<Option<KeptLetter>, Fault> {
         let Some(before) = id.checked_sub(1) else {
             return Ok(None);
@@ -139,8 +139,8 @@ impl Books {
         Ok(found.into_iter().find(|kept| kept.id == id))
     }
 
-    /// Writes what a letter holds, and takes the letter away, in one transaction: the spool's entry
-    /// where it is of a spool, else its row into its destination.
+    /// Writes the content of a letter and removes the letter, in one transaction. The content is
+    /// the entry of a spool, or a row for its destination.
     ///
     /// # Errors
     /// The letter cannot be tried. A refusal is returned as [`Retried::Refused`].
@@ -148,11 +148,11 @@ impl Books {
         self.take(id, writes_of).await
     }
 
-    /// Tries a letter of a spool again whose entry the table did not take. The letter's message
-    /// names the file of the entry.
+    /// Tries a letter of a spool again whose entry was too large for the table. The letter's
+    /// message names the file of the entry.
     ///
     /// # Errors
-    /// That the file cannot be read, and as [`Books::retry`].
+    /// The file cannot be read, and as [`Books::retry`].
     pub async fn retry_file(&mut self, id: u64, file: &Path) -> Result<Retried, Fault> {
         let read = tokio::fs::read(file).await;
         let entry = read.map_err(|e| {
@@ -162,10 +162,10 @@ impl Books {
             .await
     }
 
-    /// Takes a letter away. False: it was there no longer.
+    /// Removes a letter. Returns false if it did not exist any more.
     ///
     /// # Errors
-    /// What the database says.
+    /// The database's own errors.
     pub async fn remove(&mut self, id: u64) -> Result<bool, Fault> {
         match self.take(id, |_| Ok(Vec::new())).await? {
             Retried::Written => Ok(true),
@@ -174,11 +174,10 @@ impl Books {
         }
     }
 
-    /// Returns the position up to which a partition of a spool was applied; `None`: nothing of it
-    /// was.
+    /// Returns the position up to which a partition of a spool was applied; `None` if nothing was.
     ///
     /// # Errors
-    /// What the database says.
+    /// The database's own errors.
     pub async fn applied(&self, partition: &ProgressRow) -> Result<Option<u64>, Fault> {
         let read = self.intake.run(self.source, Unit::one(partition.read()));
         match read.await {
@@ -191,18 +190,18 @@ impl Books {
         }
     }
 
-    /// Ends its connections.
+    /// Ends the connections.
     pub async fn close(self) {
         self.lane.shutdown().await;
     }
 
-    /// Takes a letter away, with writes in its place.
+    /// Removes a letter, and executes other writes in the same unit.
     async fn take(
         &mut self,
         id: u64,
         writes: impl Fn(&DeadLetter) -> Result<Vec<Write>, Fault>,
     ) -> Result<Retried, Fault> {
-        // Whether it may be gone because of an attempt whose outcome is not known.
+        // True if the letter may be gone because of an attempt whose outcome is unknown.
         let mut perhaps = false;
         for _ in 0..TURNS {
             let position = self.position().await?;
@@ -234,7 +233,7 @@ impl Books {
         ))
     }
 
-    /// Moves the row on, takes a letter away and writes what it held, all of it or nothing.
+    /// Advances the row, removes a letter and writes its content, all or nothing.
     async fn replace(
         &mut self,
         id: u64,
@@ -250,7 +249,7 @@ impl Books {
         Ok(())
     }
 
-    /// Where the row stands that is moved on by who takes a letter.
+    /// Returns the position of the row that is advanced whenever a letter is removed.
     async fn position(&mut self) -> Result<Option<u64>, Fault> {
         if let Some(position) = self.turn.position {
             return Ok(position);
@@ -261,7 +260,7 @@ impl Books {
     }
 }
 
-/// Tells a refusal of the letter's writes from a failure of the attempt.
+/// Separates a refusal of the letter's writes from a failure of the attempt.
 fn told(fault: Fault) -> Result<Retried, Fault> {
     if fault.may_retry() {
         return Err(fault);

@@ -2,8 +2,8 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// Options that are needed, and the environment variables that may stand for them: they keep a
-/// password out of the process list.
+/// Options that are required, and the environment variables that may replace them, so that a
+/// password need not be in the process list.
 const FROM_ENVIRONMENT: [(&str, &str); 2] = [("--to", "WINDROW_TO"), ("--from", "WINDROW_FROM")];
 
 /// Ends the program with the error of a command line.

@@ -1,4 +1,4 @@
-//! The databases that this build holds, a line each, and what they promise in words.
+//! The databases that this build contains, one line each, and descriptions of what they promise.
 
 mod words;
 
@@ -26,7 +26,7 @@ pub const DRIVERS: &[&dyn Driver] = &[
     &windrow_arangodb::ArangoDb,
 ];
 
-/// True for what may be the name of a file, and holds no password.
+/// Returns true for a text that may be a file's name, and contains no password.
 fn looks_like_path(url: &str) -> bool {
     let ends = [".db", ".sqlite", ".sqlite3", ".db3"];
     !url.contains(':')
@@ -36,13 +36,13 @@ fn looks_like_path(url: &str) -> bool {
 /// Opens the database that the URL's scheme names.
 ///
 /// # Errors
-/// [`windrow_core::FaultClass::Invalid`] if no driver knows the scheme or the URL makes no sense;
-/// the message never repeats the URL, which may hold a password.
+/// [`windrow_core::FaultClass::Invalid`] if no driver knows the scheme or the URL is invalid. The
+/// message never contains the URL, which may hold a password.
 pub async fn open(url: &str, options: &Options) -> Result<Arc<dyn Database>, Fault> {
     driver(url)?.open(url, options).await
 }
 
-/// Opens the database of a URL without making the file of an embedded one: a misspelt path is an
+/// Opens the database of a URL without creating the file of an embedded one: a misspelt path is an
 /// error, not an empty database.
 ///
 /// # Errors
@@ -57,8 +57,8 @@ pub async fn open_existing(url: &str, options: &Options) -> Result<Arc<dyn Datab
     }
 }
 
-/// Returns the file of an embedded database, which [`open`] would make; `None` for all others.
-/// Makes nothing.
+/// Returns the file of an embedded database, which [`open`] would create; `None` for all others.
+/// Creates nothing.
 ///
 /// # Errors
 /// Those of [`open`] that are found without opening it.
@@ -74,7 +74,7 @@ fn driver(url: &str) -> Result<&'static dyn Driver, Fault> {
             let forms: Vec<_> = DRIVERS.iter().map(|d| d.url_form()).collect();
             let what = match (looks_like_path(url), url.contains("://")) {
                 (true, _) => "this is no URL; a file of SQLite is named sqlite:PATH".to_owned(),
-                // What stands before a slash is no secret.
+                // The text before a slash is not secret.
                 (false, true) => {
                     format!("no database is known by the scheme {scheme}:// of this URL")
                 }

@@ -1,4 +1,4 @@
-//! Free space of disks, for warnings at the start, for `check-config` and for the metrics.
+//! The free space of disks, for warnings at the start, for `check-config` and for the metrics.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ pub fn folder_of(path: &Path) -> Option<PathBuf> {
 }
 
 /// Returns the bytes that this process may still write to the disk of a path, which need not exist
-/// yet; `None` if the system does not say it.
+/// yet. `None` if the system does not tell.
 pub fn free_bytes(path: &Path) -> Option<u64> {
     let about = nix::sys::statvfs::statvfs(&folder_of(path)?).ok()?;
     // Their types differ between systems.

@@ -28,22 +28,22 @@ use crate::databases;
 use crate::lanes::LANE_CAPACITY;
 use crate::writer::DEFAULT_MEMORY;
 
-/// The result of a look at a database.
+/// The description of a database.
 #[derive(Debug)]
 pub struct Seen {
     /// The database's profile.
     pub profile: Profile,
-    /// Tables that it has; `None` if it cannot tell them.
+    /// The number of its tables; `None` if the database cannot tell it.
     pub tables: Option<usize>,
-    /// The standings of the first tables: what the writes of each share.
+    /// The standings of the first tables: with what the writes of each are joined.
     pub standings: Vec<Standing>,
     /// The standings of MySQL clients' statements on the first tables; empty for other databases.
     pub client_standings: Vec<ClientStatements>,
-    /// Tables that could not be looked at, and why.
+    /// Tables that could not be described, with the reason.
     pub unseen: Vec<(TableName, Fault)>,
 }
 
-/// Single-row statements of MySQL clients on a table, which fare alike.
+/// Single-row statements of MySQL clients on a table that are joined or relayed alike.
 #[derive(Debug)]
 pub struct ClientStatements {
     /// The table.
@@ -54,10 +54,10 @@ pub struct ClientStatements {
     pub why: Option<Apart>,
 }
 
-/// Looks at the first `most` tables of a database. Cancel safe.
+/// Describes the first `most` tables of a database. Cancel safe.
 ///
 /// # Errors
-/// A URL that makes no sense; a database that cannot be reached or refuses.
+/// The URL is invalid; the database cannot be reached, or refuses.
 pub async fn look(url: impl Into<Secret>, most: usize) -> Result<Seen, Fault> {
     let url = url.into();
     let database = databases::open_existing(url.reveal(), &Options::default()).await?;
@@ -96,7 +96,7 @@ pub async fn look(url: impl Into<Secret>, most: usize) -> Result<Seen, Fault> {
     Ok(seen)
 }
 
-/// The statements of MySQL clients.
+/// Describes the statements of MySQL clients.
 #[cfg(feature = "mysql")]
 mod clients {
     use windrow_core::{Fault, TableName};
@@ -106,7 +106,7 @@ mod clients {
 
     use super::{ClientStatements, Seen};
 
-    /// Looks at tables as the lane of a client does that logs in as the URL's user.
+    /// Describes tables as the lane of a client does that logs in as the URL's user.
     pub(super) async fn look(
         url: &str,
         tables: &[TableName],
@@ -143,7 +143,7 @@ mod clients {
     }
 }
 
-/// A lane, by which tables are met.
+/// A lane that is used to have tables described.
 struct Meeting {
     intake: Intake,
     lane: Lane,
@@ -158,8 +158,8 @@ impl Meeting {
         Self { intake, lane }
     }
 
-    /// Reads a row whose key is NULL, which no row has: the table is looked up for that. A table
-    /// without a key is looked up as well before the read is refused.
+    /// Reads a row whose key is NULL, which no row has, because the table is described for that. A
+    /// table without a key is described too, before the read is refused.
     async fn meet(&self, table: &KeyedTable) -> Result<(), Fault> {
         let Some(column) = table.columns.first().cloned() else {
             return Ok(());

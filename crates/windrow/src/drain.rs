@@ -1,4 +1,4 @@
-//! `windrow serve --drain-only`: a spool into its database, and the end.
+//! `windrow serve --drain-only`: applies a spool to its database, and ends.
 
 use std::process::ExitCode;
 
@@ -12,7 +12,7 @@ use crate::serve_options::Serve;
 use crate::shutdown::{Signals, left_behind};
 use crate::telemetry;
 
-/// Runs it. The exit status says whether the database has all that was in the spool.
+/// Runs the command. The exit status tells if the database has everything that was in the spool.
 pub(crate) fn run(args: Serve) -> ExitCode {
     let file = match args.into_file() {
         Ok(file) => file,
@@ -61,7 +61,7 @@ async fn to_the_end(
     })
 }
 
-/// Says in one line what was applied.
+/// Returns a sentence about what was applied.
 fn sentence(drained: Drained) -> String {
     let mut text = format!("{} applied", counted(drained.applied, "entry", "entries"));
     if drained.refused > 0 {

@@ -140,7 +140,7 @@ const EXAMPLES: [(&str, &[&str]); 24] = [
     ),
 ];
 
-/// Returns a command whose `--help` is the short one, everywhere, with examples.
+/// Returns a command whose `--help` is always the short one, with examples.
 pub(crate) fn on_one_screen(command: Command) -> Command {
     below(command, "")
 }

@@ -1,11 +1,11 @@
-//! The lanes of a program: their size, and the lane of reads, for a database that reads beside its
-//! writes. A read there waits for no write, nor for a lock that another process holds.
+//! The size of a program's lanes, and the lane of reads for a database that can read during its
+//! writes. A read in that lane waits for no write, and for no lock of another process.
 
 use windrow_core::{Budget, Database, Intake, Limits};
 use windrow_lanes::{Lane, LaneMetrics, LaneWatch};
 
-/// Submissions between the frontends and a lane. What waits is bounded by the memory budget; this
-/// bounds only the channel.
+/// The number of submissions between the frontends and a lane. The memory budget limits what waits;
+/// this limits only the channel.
 pub(crate) const LANE_CAPACITY: usize = 1024;
 
 /// A running lane of reads.
@@ -16,7 +16,7 @@ pub(crate) struct ReadLane {
 }
 
 impl ReadLane {
-    /// Starts the lane, if the database has a use for it.
+    /// Starts the lane, if the database can use it.
     pub(crate) fn start(
         database: &dyn Database,
         limits: &Limits,
@@ -30,7 +30,7 @@ impl ReadLane {
         Some(Self { intake, lane })
     }
 
-    /// Returns the way in. It takes units that only read.
+    /// Returns the intake, which accepts units that only read.
     pub(crate) fn intake(&self) -> &Intake {
         &self.intake
     }
@@ -39,7 +39,7 @@ impl ReadLane {
         self.lane.watch()
     }
 
-    /// Finishes all that was accepted and ends.
+    /// Finishes all units that were accepted, and ends.
     pub(crate) async fn shutdown(self) {
         self.lane.shutdown().await;
     }

@@ -34,24 +34,24 @@ pub use windrow_load::{
 use crate::databases;
 use crate::lanes::LANE_CAPACITY;
 
-/// The memory of rows that go one by one. Portions have their own bound.
+/// The memory for rows that are written one by one. Portions have their own limit.
 const LANE_MEMORY: usize = 64 << 20;
 
-/// The time that a load waits for a database that is away: longer than a server waits, because no
+/// The time that a load waits for an unreachable database: longer than in a server, because no
 /// client waits for an answer.
 pub const AWAY_WAIT: Duration = Duration::from_secs(60);
 
-/// Which files, and how they are read.
+/// The files of a load, and how they are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Files {
-    /// Their paths; `-` is standard input.
+    /// The files' paths; `-` is standard input.
     pub paths: Vec<String>,
-    /// The options of their reader.
+    /// The options for reading the files.
     pub options: SourceOptions,
 }
 
 impl Files {
-    /// Files that are read as their names and first bytes say.
+    /// Makes files that are read by their names and first bytes.
     pub fn new(paths: impl IntoIterator<Item = String>) -> Self {
         Self {
             paths: paths.into_iter().collect(),
@@ -60,7 +60,7 @@ impl Files {
     }
 }
 
-/// By what a load knows that it was begun before.
+/// The identity by which a later run recognizes a load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resume {
     /// The files' paths.
@@ -69,26 +69,26 @@ pub enum Resume {
     As(String),
 }
 
-/// Where rows go, and how.
+/// The destination of rows, and how they are loaded.
 #[derive(Clone)]
 pub struct LoadSettings {
     /// The database's URL.
     pub url: Secret,
     /// The load itself.
     pub load: Load,
-    /// The marks of an interrupted load, which are skipped and continued; `None`: none are kept.
+    /// The identity of a load that can be continued; `None` if no marks are kept.
     pub resume: Option<Resume>,
-    /// Where refused rows are kept.
+    /// The file that keeps refused rows.
     pub rejects: Option<PathBuf>,
-    /// The refused rows at which the load ends; `None`: any number.
+    /// The most refused rows; `None` for any number.
     pub max_rejects: Option<u64>,
 }
 
 impl LoadSettings {
-    /// Plain inserts into a table that is there, all columns by name.
+    /// Makes settings for plain inserts into an existing table, with all columns by name.
     ///
     /// # Errors
-    /// [`LoadError::Invalid`] if this cannot be a table's name.
+    /// [`LoadError::Invalid`] if the table's name is invalid.
     pub fn new(url: impl Into<Secret>, table: &str) -> Result<Self, LoadError> {
         let table = TableName::parse(table).map_err(invalid)?;
         Ok(Self {
@@ -120,11 +120,11 @@ pub struct Loading {
 }
 
 impl Loading {
-    /// Checks what is asked for and opens the database, which may be away yet. `listener` hears of
-    /// every row that is refused.
+    /// Checks the settings and opens the database, which may still be unreachable. `listener` is
+    /// called with every refused row.
     ///
     /// # Errors
-    /// What makes no sense, and what is wrong with the file of rejects.
+    /// The settings are invalid, or the file of rejects cannot be used.
     pub async fn open(
         settings: LoadSettings,
         files: Files,
@@ -166,12 +166,12 @@ impl Loading {
         })
     }
 
-    /// Returns the counters, to be looked at while it runs.
+    /// Returns the counters, which may be read during the load.
     pub fn meter(&self) -> Arc<Meter> {
         Arc::clone(&self.run.meter)
     }
 
-    /// Returns the bytes of all files on the disk; `None` if that cannot be known.
+    /// Returns the bytes of all files on the disk; `None` if that is unknown.
     pub fn bytes(&self) -> Option<u64> {
         self.bytes
     }
@@ -182,7 +182,7 @@ impl Loading {
         self.run.stop.clone()
     }
 
-    /// Where refused rows and their reasons go, once there are some.
+    /// Returns the destination of refused rows and their reasons.
     pub fn rejects(&self) -> Arc<Rejects> {
         Arc::clone(&self.run.rejects)
     }
@@ -190,7 +190,7 @@ impl Loading {
     /// Loads all files.
     ///
     /// # Errors
-    /// Why it ended early. What was committed before stays.
+    /// The reason why the load ended early. What was committed before stays.
     pub async fn run(self) -> Result<Summary, LoadError> {
         let Self {
             run, inputs, lane, ..
@@ -247,7 +247,8 @@ fn identity(resume: &Resume, path: &str) -> Result<Identity, LoadError> {
     }
 }
 
-/// Returns the sum of all, or `None`: a part of it would be shown as a wrong time.
+/// Returns the sum of all sizes. `None` if one is unknown, because a part of the sum would give a
+/// wrong estimate.
 fn sizes(paths: &[String]) -> Option<u64> {
     let size = |path: &String| {
         let about = std::fs::metadata(path).ok()?;

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use crate::cli::Command;
 
-/// The system's own allocator keeps most of what was once taken.
+/// The system's own allocator would keep most memory that was once used.
 #[cfg(not(target_env = "msvc"))]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs the server: configuration, logs, runtime, sockets, work, and the end.
+/// Runs the server: configuration, logs, runtime, sockets, serving, and the end.
 fn serve(args: serve_options::Serve) -> anyhow::Result<()> {
     let threads = args.threads;
     let again = args.clone();
@@ -74,8 +74,8 @@ fn serve(args: serve_options::Serve) -> anyhow::Result<()> {
         greet(&server, &settings).await;
         signals.run(server).await
     });
-    // After a second signal tasks may still hang on a database that does not answer: they are not
-    // waited for.
+    // After a second signal, tasks may still wait for a database that does not answer. The end does
+    // not wait for them.
     runtimes.end();
     outcome
 }
@@ -145,7 +145,7 @@ fn greet_http(http: &windrow_http::HttpConfig, address: SocketAddr, creates: boo
         ""
     };
     let table = if creates { "readings" } else { "TABLE" };
-    // What listens on all addresses of the machine is reached on loopback, too.
+    // A gateway that listens on all addresses of the machine can be reached on loopback, too.
     let address = match address.ip() {
         ip if ip.is_unspecified() => SocketAddr::from(([127, 0, 0, 1], address.port())),
         _ => address,

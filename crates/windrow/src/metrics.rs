@@ -1,4 +1,4 @@
-//! Figures of the process, and how all figures are written.
+//! Metrics of the process, and the text of all metrics.
 
 use std::time::UNIX_EPOCH;
 
@@ -15,7 +15,7 @@ use windrow_lanes::{Failure, LaneStatus};
 /// (`windrow_memory_held_bytes` and `windrow_memory_budget_bytes`), and the room for answers beside
 /// it (`windrow_answers_held_bytes` and `windrow_answers_room_bytes`).
 pub(crate) fn register(registry: &mut Registry, budget: &Budget) {
-    // A gauge, for readers that know no other types than those of Prometheus' own format.
+    // A gauge, because Prometheus' own text format has no info type.
     let build = Family::<Vec<(&str, &str)>, Gauge>::default();
     let version = vec![("version", env!("CARGO_PKG_VERSION"))];
     build.get_or_create_owned(&version).set(1);
@@ -23,7 +23,7 @@ pub(crate) fn register(registry: &mut Registry, budget: &Budget) {
     registry.register_collector(Box::new(Memory(budget.clone())));
 }
 
-/// Returns all figures in Prometheus' text format.
+/// Returns all metrics in Prometheus' text format.
 pub(crate) fn encode(registry: &Registry) -> String {
     let mut text = String::new();
     if let Err(error) = prometheus_client::encoding::text::encode(&mut text, registry) {
@@ -68,8 +68,8 @@ impl Collector for Memory {
     }
 }
 
-/// Returns the lanes, and what the writes of each table share in them, as `GET /v1/lanes` shows
-/// them. `beside`: what else there is, by its name.
+/// Returns the lanes, and with what the writes of each table are joined, as `GET /v1/lanes` shows
+/// them. `beside` holds other values by their names.
 pub(crate) fn lanes_json(
     lanes: &[LaneStatus],
     standings: &[Standing],
@@ -113,8 +113,8 @@ fn standing_json(standing: &Standing) -> Value {
     table.into()
 }
 
-/// Returns the failures by table and reason. `values`: with the database's own words, which may
-/// name values of the rows.
+/// Returns the failures by table and reason. `values` is true to include the database's own
+/// messages, which may contain values of the rows.
 pub(crate) fn failures_json(failures: &[Failure], values: bool) -> Value {
     let failures = failures.iter();
     failures

@@ -32,50 +32,50 @@ use self::ends::{
     alike, check_documents, destination_of, elsewhere, prepare_destination, source_of,
 };
 
-/// Rows and bytes of a batch that is read, unless it is said: it is held in memory, and its rows
-/// are locked for as long as they take.
+/// The rows and the bytes of a batch that is read, unless configured. Such a batch is held in
+/// memory, and its rows are locked as long as it is written.
 const READ_ROWS: usize = 2_000;
 const READ_BYTES: usize = 8 << 20;
 
-/// Values of a route that a survey looks at.
+/// The most values of a route in a survey.
 const MAX_ROUTES: usize = 10_000;
 
-/// The order of a move.
+/// The settings of a move.
 #[derive(Clone, Debug)]
 pub struct MoveSettings {
     /// The URL of the database that holds the rows.
     pub from: Secret,
-    /// The URL of the database that they go to; `None`: the same.
+    /// The URL of the destination's database; `None` for the same database.
     pub to: Option<Secret>,
-    /// The table that they are in.
+    /// The source table.
     pub source: String,
-    /// The table that they go to, with `{column}` where the value of a column belongs.
+    /// The destination table, with `{column}` for the value of a column.
     pub destination: String,
-    /// The columns that tell rows apart; `None`: the primary key.
+    /// The columns that identify rows; `None` for the primary key.
     pub key: Option<Vec<String>>,
-    /// The column that decides where a row goes; `None`: the one that the destination names, if it
-    /// does.
+    /// The column that decides where a row goes; `None` for the one in the destination's name, if
+    /// there is one.
     pub route_by: Option<String>,
     /// True if missing destinations are created.
     pub create: bool,
-    /// The most rows of one batch; `None`: what suits the database.
+    /// The most rows of one batch; `None` for a number that suits the database.
     pub batch_rows: Option<NonZero<usize>>,
-    /// Connections that move at once; `None`: one.
+    /// The number of connections that move at once; `None` for one.
     pub jobs: Option<NonZero<usize>>,
-    /// A condition in the source's SQL that rows must meet. It is put into statements as it is,
-    /// and trusted.
+    /// A condition in the source's SQL that rows must meet. It becomes a part of statements as it
+    /// is, and is trusted.
     pub filter: Option<String>,
-    /// The most rows that are moved; `None`: all.
+    /// The most rows that are moved; `None` for all.
     pub limit: Option<u64>,
-    /// True if the move goes on as rows arrive, until it is stopped.
+    /// True if the move continues as rows arrive, until it is stopped.
     pub follow: bool,
-    /// True if rows are moved though deleting them from the source changes other rows: by foreign
+    /// True if rows are moved although deleting them from the source changes other rows: by foreign
     /// keys with ON DELETE CASCADE, SET NULL or SET DEFAULT, triggers and rules.
     pub delete_effects: bool,
 }
 
 impl MoveSettings {
-    /// Makes an order for all rows of a table, within one database.
+    /// Makes settings for all rows of a table, within one database.
     pub fn new(
         from: impl Into<Secret>,
         source: impl Into<String>,
@@ -102,9 +102,9 @@ impl MoveSettings {
 /// A destination, as a survey sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Planned {
-    /// The destination's name; `None`: the value of the route makes none.
+    /// The destination's name; `None` if the value of the route gives none.
     pub destination: Option<String>,
-    /// Rows that would be moved there.
+    /// The number of rows that would be moved there.
     pub rows: u64,
     /// A remark: the destination is created first, or it refuses the rows and why.
     pub remark: Option<String>,
@@ -117,7 +117,7 @@ pub struct Planned {
 pub enum Prospect {
     /// The rows would be moved, unless their destination refuses them.
     Moved,
-    /// Rows would stay, for rows of other tables refer to them; all others would be moved.
+    /// Rows would stay if rows of other tables refer to them; all others would be moved.
     Held,
     /// The rows would go to the dead letters.
     Rejected,
@@ -128,14 +128,14 @@ pub enum Prospect {
 /// A move that is ready to run.
 pub struct Moving {
     moves: Arc<dyn Moves>,
-    /// Which table the source is.
+    /// The identity of the source table.
     identity: String,
     order: Arc<Order>,
     to: Option<(Arc<dyn Database>, Elsewhere, Lane)>,
-    /// Describes what else changes if rows are deleted from the source.
+    /// Side effects of deleting rows from the source.
     effects: Vec<Box<str>>,
     delete_effects: bool,
-    /// The condition that was asked for.
+    /// The condition of the settings.
     filter: Option<Box<str>>,
     /// Foreign keys that keep rows in the source.
     referrers: Vec<Referrer>,
@@ -144,10 +144,10 @@ pub struct Moving {
 }
 
 impl Moving {
-    /// Checks what is asked for against both databases. Nothing is changed yet.
+    /// Checks the settings against both databases. Changes nothing yet.
     ///
     /// # Errors
-    /// What makes no sense, is not there, or does not fit.
+    /// The settings are invalid, or do not fit the databases.
     pub async fn open(settings: MoveSettings) -> Result<Self, MoveError> {
         let (from, moves) = source_of(settings.from.reveal()).await?;
         let source = TableName::parse(&settings.source).map_err(invalid)?;
@@ -223,23 +223,23 @@ impl Moving {
         })
     }
 
-    /// Returns the progress, also while the move runs.
+    /// Returns the progress, which may be read during the move.
     pub fn counts(&self) -> Arc<Counts> {
         self.counts.clone()
     }
 
-    /// Cancelled, it ends the move: batches that are under way are finished.
+    /// Returns the token that ends the move: batches under way are finished.
     pub fn stop(&self) -> CancellationToken {
         self.stop.clone()
     }
 
-    /// Side effects of deleting rows from the source: foreign keys of other tables that
-    /// delete or change rows with it, triggers and rules. Each in words.
+    /// Returns descriptions of the side effects of deleting rows from the source: foreign keys of
+    /// other tables that delete or change rows with it, triggers and rules.
     pub fn effects(&self) -> &[Box<str>] {
         &self.effects
     }
 
-    /// Names the foreign keys of other tables by which rows may be kept in the source.
+    /// Returns the names of the foreign keys of other tables that may keep rows in the source.
     pub fn referrers(&self) -> impl Iterator<Item = &str> {
         self.referrers.iter().map(|referrer| &*referrer.words)
     }
@@ -259,7 +259,7 @@ impl Moving {
         Ok(counted.iter().map(|(_, rows)| rows).sum())
     }
 
-    /// Refuses a move whose deletes change other rows, unless that is asked for.
+    /// Refuses a move whose deletes change other rows, unless the settings allow it.
     fn check_effects(&self) -> Result<(), Fault> {
         match self.delete_effects || self.effects.is_empty() {
             true => Ok(()),
@@ -275,7 +275,7 @@ impl Moving {
     /// Returns the rows that would be moved, by destination. Changes nothing.
     ///
     /// # Errors
-    /// What a database says.
+    /// The errors of a database.
     pub async fn survey(&self) -> Result<Vec<Planned>, MoveError> {
         let plan = &self.order.plan;
         let found = self.moves.survey(plan, MAX_ROUTES).await;
@@ -360,8 +360,8 @@ impl Moving {
         Ok(fitting.map_or_else(|fault| self.refused(&fault), |()| fine))
     }
 
-    /// Looks at the one table in another database that all rows go to, as far as that can be
-    /// described. Within one database the mover does so.
+    /// Checks the table in another database that all rows go to, if it can be described. Within one
+    /// database the mover does that.
     async fn check(&self) -> Result<(), MoveError> {
         let (Some((to, ..)), Some(table)) = (&self.to, self.order.template.table()) else {
             return Ok(());
@@ -384,10 +384,10 @@ impl Moving {
         fitting.map_err(|fault| of_table(table, fault))
     }
 
-    /// Moves, until nothing is left, or (if it follows) until it is stopped.
+    /// Moves rows until none are left, or, if it follows, until it is stopped.
     ///
     /// # Errors
-    /// [`MoveError`]; what was moved before stays moved.
+    /// [`MoveError`]. What was moved before stays moved.
     pub async fn run(self) -> Result<(), MoveError> {
         self.check_effects().map_err(invalid)?;
         self.check().await?;

@@ -1,11 +1,11 @@
-//! A build that sends no traces: `[traces]` can be read, but not asked for.
+//! A build without traces: `[traces]` can be read, but not be used.
 
 use prometheus_client::registry::Registry;
 use windrow_core::Tracer;
 
 use crate::settings::TraceSettings;
 
-/// Nobody can make one.
+/// No value of this type exists.
 pub(crate) enum RunningTraces {}
 
 impl RunningTraces {

@@ -22,7 +22,7 @@ pub(crate) fn stopping() {
     tell("STOPPING=1");
 }
 
-/// A manager that is not there, or does not listen, changes nothing.
+/// Sends a message. A manager that is absent or does not listen changes nothing.
 fn tell(state: &str) {
     let Some(path) = std::env::var_os("NOTIFY_SOCKET") else {
         return;

@@ -8,10 +8,10 @@ use bytesize::ByteSize;
 use windrow::disk::{folder_of, free_bytes};
 use windrow::settings::{Place, Settings, TraceSettings};
 
-/// No clock that is right shows an earlier time: 2026-01-01.
+/// The earliest time that a correct clock can show: 2026-01-01.
 const WRITTEN: Duration = Duration::from_secs(1_767_225_600);
 
-/// The least room for every database, in bytes.
+/// The free space that any database needs at least, in bytes.
 const LITTLE: u64 = 64 << 20;
 
 /// Returns a line for each oddity.

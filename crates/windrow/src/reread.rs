@@ -1,4 +1,4 @@
-//! The configuration, read again while the server runs.
+//! Reads the configuration again while the server runs.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -13,12 +13,12 @@ use crate::telemetry::{self, LogFilter};
 pub(crate) struct ConfigReader {
     args: Serve,
     log: LogFilter,
-    /// The file at the start. Settings that differ from it and wait for a restart are named.
+    /// The file at the start. Settings that differ from it but need a restart are logged by name.
     started_with: Mutex<Option<Secret>>,
 }
 
 impl ConfigReader {
-    /// For the command line that the server was started with.
+    /// Makes a reader for the command line with which the server was started.
     pub(crate) fn new(args: Serve, log: LogFilter) -> Self {
         Self {
             started_with: Mutex::new(args.text()),
@@ -27,10 +27,10 @@ impl ConfigReader {
         }
     }
 
-    /// Returns the settings of this moment. The log's filter is taken over at once.
+    /// Returns the current settings. The log's filter takes effect at once.
     ///
     /// # Errors
-    /// What is wrong; nothing was changed.
+    /// The errors in the configuration; nothing was changed.
     pub(crate) fn run(&self) -> anyhow::Result<Settings> {
         let file = self.args.clone().into_file()?;
         let settings = Settings::new(&file)?;

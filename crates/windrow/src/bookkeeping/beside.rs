@@ -1,4 +1,4 @@
-//! Where a database has no transactions: what Windrow keeps is in a file in the spool's directory.
+//! Windrow's own tables for a database without transactions: in a file in the spool's directory.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use windrow_drain::Beside;
 
 use crate::databases;
 
-/// The file, a database of SQLite.
+/// The file, which is an SQLite database.
 const BOOKS: &str = "books.db";
 
-/// Makes a database without transactions one that the spool in a directory can be applied to.
-/// Unless `makes` is set, the file has to exist.
+/// Gives a database without transactions the tables that a spool needs, in the spool's directory.
+/// Unless `makes` is set, the file must exist.
 ///
 /// # Errors
-/// The file cannot be opened, or this build has no SQLite.
+/// The file cannot be opened, or this build does not contain SQLite.
 pub(crate) async fn beside(
     database: &Arc<dyn Database>,
     directory: &Path,

@@ -14,7 +14,7 @@ use windrow_core::{
 };
 use windrow_spool::codec::decode_unit;
 
-/// Returns the write that takes a letter away.
+/// Returns the write that removes a letter.
 pub(super) fn removal(id: u64) -> Write {
     let shape = Shape::new(ShapeParts {
         op: Op::Delete,
@@ -41,7 +41,7 @@ pub(super) fn writes_of(letter: &DeadLetter) -> Result<Vec<Write>, Fault> {
     }
 }
 
-/// Returns the writes of a letter whose entry is in a file; the letter's message ends with the
+/// Returns the writes of a letter whose entry is in a file. The letter's message ends with the
 /// file's path.
 pub(super) fn writes_of_file(
     letter: &DeadLetter,
@@ -52,7 +52,7 @@ pub(super) fn writes_of_file(
         let message = "all that it holds is in the table; leave --entry out";
         return Err(Fault::invalid(message));
     }
-    // The folder may be another one by now.
+    // The file may have moved to another folder since.
     let named = Path::new(&*letter.message).file_name();
     if named.is_none() || named != file.file_name() {
         return Err(Fault::invalid(format!(
@@ -64,7 +64,7 @@ pub(super) fn writes_of_file(
     writes_in(entry)
 }
 
-/// True for a letter of a spool's entry; others are of a table.
+/// Returns true for a letter from a spool. Others are from a table.
 fn is_of_spool(letter: &DeadLetter) -> bool {
     letter.source.starts_with("spool ") && letter.source.contains(" position ")
 }
@@ -112,7 +112,7 @@ fn not_text(column: &str) -> Fault {
     ))
 }
 
-/// Returns a value with the digits and the spelling that it was kept with.
+/// Returns a value with the digits and the spelling with which it was stored.
 fn value_of(json: &RawValue) -> Result<Value, Fault> {
     let text = json.get();
     Ok(match text.as_bytes().first() {

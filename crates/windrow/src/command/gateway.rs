@@ -1,4 +1,4 @@
-//! Asking a running gateway over HTTP.
+//! Sends requests to a running gateway over HTTP.
 
 mod tls;
 
@@ -29,7 +29,7 @@ pub(crate) struct Admission {
     pub(crate) token: Option<Secret>,
 }
 
-/// Where HTTP usually listens.
+/// The usual address of HTTP.
 const USUAL: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8420);
 
 /// The first byte of an alert of TLS (RFC 8446, section 5.1): the reply to a request that is not
@@ -39,18 +39,18 @@ const TLS_ALERT: u8 = 21;
 /// The most bytes of an answer that are read.
 const MOST: u64 = 64 << 20;
 
-/// A running gateway, as a command asks it.
+/// A running gateway that a command sends requests to.
 #[derive(Debug)]
 pub(crate) struct Gateway {
-    /// Where its HTTP listens.
+    /// The address of its HTTP.
     http: String,
     token: Option<Secret>,
-    /// True if it speaks TLS; empty before it has answered.
+    /// True if it uses TLS; empty until it has answered.
     is_tls: OnceLock<bool>,
 }
 
 impl Gateway {
-    /// Names a gateway, and asks nothing yet. `http`: where its HTTP listens.
+    /// Names a gateway by the address of its HTTP. Sends nothing yet.
     pub(crate) fn new(http: &str, token: Option<&Secret>) -> Self {
         Self {
             http: http.to_owned(),
@@ -59,12 +59,12 @@ impl Gateway {
         }
     }
 
-    /// Asks for a path, and gives the body of the answer, which must be one of success.
+    /// Requests a path, and returns the body of the answer. Fails unless the answer is a success.
     pub(crate) fn get(&self, path: &str) -> anyhow::Result<String> {
         self.ask(&format!("GET {path}"), "\r\n")
     }
 
-    /// Sends JSON to a path; the answer must be one of success.
+    /// Sends JSON to a path. Fails unless the answer is a success.
     pub(crate) fn post(&self, path: &str, body: &Value) -> anyhow::Result<()> {
         let body = body.to_string();
         let length = body.len();
@@ -73,7 +73,7 @@ impl Gateway {
         self.ask(&format!("POST {path}"), &rest).map(drop)
     }
 
-    /// `rest`: further headers, the empty line behind them, and the body.
+    /// Sends a request. `rest` holds further headers, the empty line after them, and the body.
     fn ask(&self, what: &str, rest: &str) -> anyhow::Result<String> {
         let address = reached(&self.http)?;
         let mut request = format!("{what} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n");
@@ -98,8 +98,9 @@ impl Gateway {
         Ok(body.to_owned())
     }
 
-    /// Sends a request as the gateway speaks. The first reply shows if it speaks TLS; a gateway
-    /// that does must not be sent the token in the clear, so it is asked something else first.
+    /// Sends a request, with TLS if the gateway uses it. Its first reply shows that. The token must
+    /// not be sent unencrypted to a gateway that uses TLS, so the first request does not contain
+    /// it.
     fn exchange(&self, address: SocketAddr, request: &str) -> anyhow::Result<Exchanged> {
         if self.is_tls.get().is_none() && self.token.is_some() {
             let (reply, _) = exchange(connect(address)?, HARMLESS);
@@ -115,7 +116,7 @@ impl Gateway {
         Ok(exchange(tls::start(connect(address)?, address)?, request))
     }
 
-    /// Notes if the gateway speaks TLS, by its reply to what was not encrypted.
+    /// Notes whether the gateway uses TLS, by its reply to an unencrypted request.
     fn note(&self, reply: &[u8]) {
         if let Some(first) = reply.first() {
             self.is_tls.get_or_init(|| *first == TLS_ALERT);
@@ -123,7 +124,7 @@ impl Gateway {
     }
 }
 
-/// Returns the message of an error that a gateway answers with.
+/// Returns the message of a gateway's error.
 fn reason(body: &str) -> Option<String> {
     let answer: Value = serde_json::from_str(body).ok()?;
     Some(answer.pointer("/error/message")?.as_str()?.to_owned())
@@ -132,7 +133,7 @@ fn reason(body: &str) -> Option<String> {
 /// A request without a token, whose answer has no body.
 const HARMLESS: &str = "HEAD /healthz HTTP/1.1\r\nHost: windrow\r\nConnection: close\r\n\r\n";
 
-/// The bytes that came back, and how the connection ended.
+/// The bytes that were read, and how the connection ended.
 type Exchanged = (Vec<u8>, std::io::Result<()>);
 
 fn connect(address: SocketAddr) -> anyhow::Result<TcpStream> {
@@ -143,7 +144,7 @@ fn connect(address: SocketAddr) -> anyhow::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Sends a request and reads what comes back until the connection ends, well or not.
+/// Sends a request and reads until the connection ends, with or without an error.
 fn exchange(mut stream: impl Read + Write, request: &str) -> Exchanged {
     let mut answer = Vec::new();
     let done = stream.write_all(request.as_bytes());
@@ -151,7 +152,8 @@ fn exchange(mut stream: impl Read + Write, request: &str) -> Exchanged {
     (answer, done)
 }
 
-/// Where to ask: what listens on all addresses of the machine is asked on loopback.
+/// Returns the address to connect to: loopback for a gateway that listens on all addresses of the
+/// machine.
 fn reached(http: &str) -> anyhow::Result<SocketAddr> {
     let mut address = address::read("--http", http, USUAL)?;
     if address.ip().is_unspecified() {

@@ -1,4 +1,4 @@
-//! Commands that come to an end.
+//! Commands that end by themselves.
 
 pub(crate) mod check_config;
 pub(crate) mod dead_letters;

@@ -1,4 +1,4 @@
-//! The progress of a command, and its end.
+//! Shows the progress of a command, and its end.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -64,12 +64,12 @@ impl Screen {
         }
     }
 
-    /// Lines, or nothing.
+    /// Makes a screen of lines, or one that shows nothing.
     pub(crate) fn plain(lines: bool) -> Self {
         Self { bar: None, lines }
     }
 
-    /// A line to a person, above the bar if there is one.
+    /// Writes a line for a person, above the bar if there is one.
     pub(crate) fn say(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| telemetry::say(text)),
@@ -77,7 +77,7 @@ impl Screen {
         }
     }
 
-    /// Takes away what was drawn.
+    /// Removes the bar.
     pub(crate) fn clear(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

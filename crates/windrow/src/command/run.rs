@@ -1,4 +1,4 @@
-//! The runtime and the exit status of commands that come to an end.
+//! The runtime and the exit status of commands that end by themselves.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,8 @@ use crate::telemetry;
 /// The exit status of an interrupted command, as shells count it: 128 and the number of SIGINT.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// Runs a command, and prints its error in one line. `log`: the filter of the log, else warnings.
+/// Runs a command, and prints its error in one line. `log` is the filter of the log; without one,
+/// only warnings are logged.
 pub(crate) fn run(
     log: Option<&str>,
     work: impl Future<Output = anyhow::Result<ExitCode>>,
@@ -42,8 +43,8 @@ fn to_the_end(
         .thread_name("windrow")
         .build()?;
     let outcome = runtime.block_on(work);
-    // What may still hang on standard input, or after a second signal on a database that does not
-    // answer, is not waited for.
+    // Tasks may still wait for standard input, or after a second signal for a database that does
+    // not answer. The end does not wait for them.
     runtime.shutdown_background();
     outcome
 }

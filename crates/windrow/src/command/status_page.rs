@@ -1,4 +1,4 @@
-//! Progress on the status page of a running gateway.
+//! Reports a command's progress to the status page of a running gateway.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,17 +34,17 @@ pub(crate) struct OnStatusPage {
 pub(crate) struct Far {
     pub(crate) rows: u64,
     pub(crate) refused: u64,
-    /// Of 1, if that is known.
+    /// The part that is done, of 1, if it is known.
     pub(crate) done: Option<f64>,
 }
 
-/// Tells a gateway how far a command is.
+/// Reports to a gateway how far a command is.
 pub(crate) struct Teller {
     line: Arc<Line>,
     telling: JoinHandle<()>,
 }
 
-/// The way to the gateway.
+/// The connection to the gateway.
 struct Line {
     gateway: Gateway,
     id: String,
@@ -53,13 +53,14 @@ struct Line {
     started: Instant,
     read: Box<dyn Fn() -> Far + Send + Sync>,
     screen: Arc<Screen>,
-    /// True once it was said that the gateway does not take reports.
+    /// True once it was logged that the gateway does not accept reports.
     is_unheard: AtomicBool,
 }
 
 impl OnStatusPage {
-    /// Tells how far the command is from now on, if a gateway is named. `what`: of what, into what.
-    /// Where the gateway does not hear it, that is said once, and the command goes on.
+    /// Reports the command's progress from now on, if a gateway is named. `what` names the source
+    /// and the destination. If the gateway does not accept a report, that is logged once, and the
+    /// command continues.
     pub(crate) fn tell(
         &self,
         (command, mut what): (&'static str, String),
@@ -85,11 +86,11 @@ impl OnStatusPage {
 }
 
 impl Teller {
-    /// Tells that the command has come to its end, or has failed.
+    /// Reports that the command has ended, or has failed.
     pub(crate) async fn end(self, is_done: bool) {
         self.telling.abort();
         let state = if is_done { "ended" } else { "failed" };
-        // The page would show a task without news otherwise, and forget it.
+        // Otherwise the page would show a task without news until it forgets it.
         drop(tokio::time::timeout(PATIENCE, self.line.say(state)).await);
     }
 }

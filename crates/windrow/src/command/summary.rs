@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::command::progress::SummaryAs;
 use crate::output;
 
-/// The fields of a summary, whatever the command's end is.
+/// The fields of a summary, for any end of the command.
 pub(crate) struct Summary {
     told_as: SummaryAs,
     begun: Instant,
@@ -31,10 +31,11 @@ impl Summary {
         self.fields.insert(name.into(), value.into());
     }
 
-    /// Tells it, with the outcome. `interrupted`: the exit status of a command that was.
+    /// Prints the summary with the outcome. `interrupted` is the exit status of an interrupted
+    /// command.
     ///
     /// # Errors
-    /// A standard output that takes nothing.
+    /// Standard output cannot be written to.
     pub(crate) fn tell(
         mut self,
         outcome: &anyhow::Result<ExitCode>,

@@ -1,4 +1,4 @@
-//! The databases that this build knows, in words: from what their profiles declare.
+//! Describes the databases that this build knows, by their profiles.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use windrow_database::Driver;
 
 use super::DRIVERS;
 
-/// A database, and the driver that reaches it.
+/// A database, and its driver.
 type Known = (&'static dyn Driver, &'static Profile);
 
 fn known() -> Vec<Known> {
@@ -68,7 +68,7 @@ pub fn markdown() -> String {
     text
 }
 
-/// The meaning of a batch and of a spool, with and without transactions.
+/// Appends the meaning of a batch and of a spool, with and without transactions.
 fn push_transactions(text: &mut String, known: &[Known]) {
     let names: Vec<&str> = known
         .iter()
@@ -87,11 +87,11 @@ fn push_transactions(text: &mut String, known: &[Known]) {
     text.push_str("\n\n");
 }
 
-/// The words of `windrow databases` on a database without transactions.
+/// The text of `windrow databases` about a database without transactions.
 const AT_LEAST_ONCE: &str =
     "a spool takes keyed inserts that ignore or update, and applies them at least once";
 
-/// A line for each promise, and one for each database that does not wholly keep it.
+/// Appends a line for each promise, and one for each database that does not keep it completely.
 fn push_promises(text: &mut String, known: &[Known]) {
     for promise in Promise::ALL {
         push(

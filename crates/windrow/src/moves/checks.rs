@@ -1,4 +1,4 @@
-//! Checks of a move's order against the tables.
+//! Checks a move's settings against the tables.
 
 use windrow_core::moves::{Destination, Referrer, TableFacts};
 use windrow_core::{Fault, FaultClass, MovePlan, Moves, Name, TableName};
@@ -17,7 +17,7 @@ pub(super) async fn described(
     }
 }
 
-/// Returns the columns that tell rows apart.
+/// Returns the columns that identify rows.
 pub(super) fn key(
     facts: &TableFacts,
     source: &TableName,
@@ -63,8 +63,8 @@ pub(super) fn has_column(
     }
 }
 
-/// Checks that the rows of a plan fit a table. `create`: columns that another database's table
-/// lacks are added to it.
+/// Checks that the rows of a plan fit a table. `create` is true if columns that another database's
+/// table lacks are added to it.
 ///
 /// # Errors
 /// As [`Destination::new`].
@@ -74,8 +74,7 @@ pub(super) fn fits(
     plan: &MovePlan,
     create: bool,
 ) -> Result<(), Fault> {
-    // Some databases do not tell names apart that differ in their case; those that do say so
-    // themselves.
+    // Some databases ignore case in names. The others report names that differ in case themselves.
     let names = facts.columns.iter_mut().chain(&mut facts.required);
     for name in names.chain(&mut facts.generated) {
         let mut alike = plan.columns.iter();
@@ -97,7 +96,7 @@ pub(super) fn of_table(table: &TableName, fault: Fault) -> MoveError {
     }
 }
 
-/// Tells a fault of the order from one of the database, which keeps its code.
+/// Converts a fault of the settings to an error. A fault of the database keeps its code.
 pub(super) fn invalid(fault: Fault) -> MoveError {
     match fault.class {
         FaultClass::Invalid => MoveError::Invalid(fault.message),
@@ -108,8 +107,8 @@ pub(super) fn invalid(fault: Fault) -> MoveError {
     }
 }
 
-/// Returns the condition on rows that are moved: what was asked for, and no row of another table
-/// refers to them.
+/// Returns the condition on rows that are moved: that of the settings, and that no row of another
+/// table refers to them.
 pub(super) fn passing_over(filter: Option<&str>, referrers: &[Referrer]) -> Option<Box<str>> {
     let free = referrers.iter().map(|r| format!("NOT ({})", r.condition));
     let asked = filter.map(|filter| format!("({filter}\n)"));
@@ -120,8 +119,8 @@ pub(super) fn passing_over(filter: Option<&str>, referrers: &[Referrer]) -> Opti
     }
 }
 
-/// Returns the condition on rows that were asked for and stay because others refer to them;
-/// `None`: there cannot be any.
+/// Returns the condition on rows that meet the settings and stay because others refer to them.
+/// `None` if there cannot be any.
 pub(super) fn referred(filter: Option<&str>, referrers: &[Referrer]) -> Option<Box<str>> {
     let held: Vec<&str> = referrers.iter().map(|r| &*r.condition).collect();
     let asked = filter.map(|filter| format!("({filter}\n) AND "));

@@ -1,4 +1,4 @@
-//! The two ends of a move: the database that holds the rows, and the one that they go to.
+//! Opens the two databases of a move: the source's and the destination's.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::checks::{invalid, of_table};
 use crate::databases;
 use crate::lanes::LANE_CAPACITY;
 
-/// The memory of rows on their way to another database.
+/// The memory for rows on their way to another database.
 const LANE_MEMORY: usize = 128 << 20;
 
 pub(super) async fn source_of(url: &str) -> Result<(Arc<dyn Database>, Arc<dyn Moves>), MoveError> {
@@ -34,7 +34,7 @@ pub(super) async fn source_of(url: &str) -> Result<(Arc<dyn Database>, Arc<dyn M
     Ok((sink, moves))
 }
 
-/// Returns the destination's database, if it is another one.
+/// Returns the destination's database, if it is not the source's.
 pub(super) async fn destination_of(
     url: &str,
     from: &dyn Moves,
@@ -52,7 +52,7 @@ pub(super) async fn destination_of(
         place: "the destination".into(),
         fault,
     };
-    // Only who has spoken to it knows what it is.
+    // The database's product is known only after a ping.
     sink.ping().await.map_err(away)?;
     let Some(moves) = sink.moves() else {
         return Ok(Some(sink));
@@ -87,8 +87,8 @@ pub(super) fn elsewhere(
     (elsewhere, lane)
 }
 
-/// Returns the beginning of the names of a move's batches. Other moves out of the same database
-/// note theirs in the same table, also those to the same destination.
+/// Returns the prefix for the names of a move's batches. Other moves out of the same database note
+/// theirs in the same table, even those to the same destination.
 fn batches(database: &str, url: &str, relocation: &str) -> Box<str> {
     let destination = fingerprint(&format!("{database} {}", without_user(url)));
     let first = |name: &str| name.get(..16).unwrap_or(name).to_owned();
@@ -100,8 +100,8 @@ fn document_key(sink: &dyn Database) -> Option<Name> {
     (sink.profile().name == "ArangoDB").then(|| Name::from("_key"))
 }
 
-/// Looks at the source's columns with the eyes of a database whose documents have attributes of
-/// their own.
+/// Checks that the source's columns do not conflict with the attributes that the destination's
+/// documents have of their own.
 pub(super) fn check_documents(sink: &dyn Database, facts: &TableFacts) -> Result<(), MoveError> {
     let Some(key) = document_key(sink) else {
         return Ok(());
@@ -127,7 +127,7 @@ pub(super) fn check_documents(sink: &dyn Database, facts: &TableFacts) -> Result
     Ok(())
 }
 
-/// Returns a URL without its secrets.
+/// Returns a URL without user and password.
 fn without_user(url: &str) -> String {
     match url::Url::parse(url) {
         Ok(url) => format!(
@@ -140,7 +140,7 @@ fn without_user(url: &str) -> String {
     }
 }
 
-/// Returns true if one database reads without loss what the other writes of a value.
+/// Returns true if one database reads without loss what the other writes.
 pub(super) fn alike(from: &dyn Database, to: &dyn Database) -> bool {
     let family = |sink: &dyn Database| match sink.profile().name {
         "CockroachDB" => "PostgreSQL",
@@ -149,8 +149,8 @@ pub(super) fn alike(from: &dyn Database, to: &dyn Database) -> bool {
     family(from) == family(to)
 }
 
-/// Prepares the table of markers, and refuses to go on if an earlier move wrote rows under other
-/// names than they would have now: they would be written again.
+/// Prepares the table of markers. Refuses to continue if an earlier move wrote rows under other
+/// names than they would have now, because they would be written again.
 pub(super) async fn prepare_destination(
     sink: &dyn Database,
     elsewhere: &Elsewhere,

@@ -18,8 +18,8 @@ use windrow_lanes::{Lane, LaneMetrics, LaneStatus};
 use super::probe::{PROBE_INTERVAL, every};
 use crate::lanes::LANE_CAPACITY;
 
-/// The time for which a lane is kept that no session uses: its connections, plans and what it has
-/// found of batches are worth that.
+/// The time for which an unused lane is kept, because its connections, its plans and its experience
+/// with batches are valuable.
 const KEEP: Duration = Duration::from_secs(60);
 
 /// The interval of the search for unused lanes.
@@ -43,7 +43,7 @@ pub(super) trait LaneKind: Send + Sync + 'static {
     /// There is none for this key.
     fn open(&self, key: &Self::Key) -> Result<LaneDatabase, Fault>;
 
-    /// Returns the name of a lane's database: one sign of life counts for all of its lanes.
+    /// Returns the name of a lane's database. One ping counts for all of its lanes.
     fn database(&self, key: &Self::Key) -> Name;
 
     /// Checks within a few seconds that a lane's database answers.
@@ -70,7 +70,7 @@ pub(super) trait StatementSource: Describer {
     fn standings(&self) -> Vec<Standing>;
 }
 
-/// The sizes of lanes, and where they count.
+/// The sizes of lanes, and their metrics.
 pub(super) struct LaneSizes {
     pub(super) limits: Limits,
     pub(super) budget: Budget,
@@ -91,7 +91,7 @@ pub(super) struct ClientLanes<K: LaneKind> {
 struct Open<Key> {
     lanes: HashMap<Key, Entry>,
     names: BTreeSet<Name>,
-    /// Counts of the lanes that were taken out.
+    /// The counts of lanes that have ended.
     ended: LaneTotals,
 }
 
@@ -107,18 +107,18 @@ pub(super) struct LaneTotals {
 struct Entry {
     name: Name,
     intake: Intake,
-    /// Shared with the sessions alone, so that its count tells whether there are any.
+    /// The describer. Only sessions share it, so its count of references shows if there are any.
     describer: Arc<dyn Describer>,
     lane: Lane,
-    /// The counts of its name when it began: a lane of the same name may just be ending.
+    /// The counts of its name when it began: an older lane of the same name may still be ending.
     before: LaneTotals,
     statements: Arc<dyn StatementSource>,
-    /// Since when no session holds its ports.
+    /// The time since which no session has used it.
     unused_since: Option<Instant>,
 }
 
 impl<K: LaneKind> ClientLanes<K> {
-    /// Begins with no lanes.
+    /// Makes an empty set of lanes.
     pub(super) fn new(kind: K, sizes: LaneSizes) -> Self {
         Self {
             kind,
@@ -160,7 +160,7 @@ impl<K: LaneKind> ClientLanes<K> {
         Ok(ports)
     }
 
-    /// Closes connections of some lanes that nothing is under way on.
+    /// Closes unused connections of some lanes.
     pub(super) fn rest(&self, is: impl Fn(&K::Key) -> bool) {
         let open = self.open();
         let lanes = open.lanes.iter().filter(|(key, _)| is(key));
@@ -188,7 +188,7 @@ impl<K: LaneKind> ClientLanes<K> {
         lanes
     }
 
-    /// Returns the counts of all lanes since the start. They never fall.
+    /// Returns the counts of all lanes since the start. They never decrease.
     pub(super) fn counts(&self) -> LaneTotals {
         let open = self.open();
         let mut sum = open.ended;
@@ -210,8 +210,8 @@ impl<K: LaneKind> ClientLanes<K> {
         all
     }
 
-    /// Ends lanes that nobody has used for a while, and reports to the others if their database
-    /// gives a sign of life. Runs until its future is dropped.
+    /// Ends lanes that were unused for a while, and tells the others if their database answers a
+    /// ping. Runs until its future is dropped.
     pub(super) async fn tend(&self) {
         let tidy = || async {
             for entry in self.unused(Instant::now()) {
@@ -221,7 +221,8 @@ impl<K: LaneKind> ClientLanes<K> {
         tokio::join!(every(LOOK, tidy), every(PROBE_INTERVAL, || self.probe()));
     }
 
-    /// Pings the databases of idle lanes, each once. A lane that writes finds out by itself.
+    /// Pings the databases of idle lanes, each once. A lane that writes notices an unreachable
+    /// database itself.
     async fn probe(&self) {
         let mut answers: HashMap<Name, Result<(), Fault>> = HashMap::new();
         for (key, intake) in self.idle() {
@@ -258,7 +259,7 @@ impl<K: LaneKind> ClientLanes<K> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes out the lanes whose time has come.
+    /// Removes and returns the lanes that were unused for long enough.
     fn unused(&self, now: Instant) -> Vec<Entry> {
         let mut open = self.open();
         let mut gone = Vec::new();
@@ -329,7 +330,7 @@ fn counts_of(lane: &Lane) -> LaneTotals {
     LaneTotals { writes, batches }
 }
 
-/// A describer as the sessions of a lane share it.
+/// A describer that the sessions of a lane share.
 struct Shared(Arc<dyn StatementSource>);
 
 #[async_trait]
@@ -353,7 +354,7 @@ fn free_name(taken: &BTreeSet<Name>, base: &str) -> Name {
     let mut names = std::iter::once(base.to_owned())
         .chain(numbered)
         .map(Name::from);
-    // One more name than are taken is enough to find a free one.
+    // Of one more name than are taken, one is free.
     let free = names
         .by_ref()
         .take(taken.len() + 1)

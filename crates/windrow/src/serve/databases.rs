@@ -1,5 +1,5 @@
-//! The databases of a gateway, opened from its settings. [`super::Server::bind`] and `check-config`
-//! open them by the same functions, so that both refuse the same settings. Connects to nothing.
+//! Opens the databases of a gateway by its settings. [`super::Server::bind`] and `check-config` use
+//! the same functions, so that both refuse the same settings. Connects to nothing.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::settings::{OneReplica, Settings};
 /// Opens the database that rows are written to.
 ///
 /// # Errors
-/// A URL that makes no sense; a database that cannot do what the settings ask for.
+/// The URL is invalid, or the database cannot do what the settings require.
 pub(super) async fn open(settings: &Settings) -> anyhow::Result<Arc<dyn Database>> {
     let opened = databases::open(settings.url.reveal(), &settings.sink).await;
     let shown = &settings.database;
@@ -32,10 +32,10 @@ pub(super) async fn open(settings: &Settings) -> anyhow::Result<Arc<dyn Database
     Ok(opened)
 }
 
-/// Opens the database of a replica. `options`: those of the database that rows are written to.
+/// Opens the database of a replica. `options` are those of the database that rows are written to.
 ///
 /// # Errors
-/// A URL that makes no sense.
+/// The URL is invalid.
 pub(super) async fn open_replica(
     one: &OneReplica,
     options: &Options,
@@ -51,12 +51,12 @@ pub(super) async fn open_replica(
     })
 }
 
-/// Returns all that a start with these settings would refuse before it connects to a database.
-/// Makes no file.
+/// Returns all errors for which a start with these settings would fail before it connects to a
+/// database. Creates no file.
 pub async fn refusals(settings: &Settings) -> Vec<anyhow::Error> {
     let mut all = Vec::new();
     match databases::file(settings.url.reveal()) {
-        // An embedded database is made by opening it, and can do all that settings ask for.
+        // Opening an embedded database would create it. It can do everything that settings require.
         Ok(Some(_)) => {}
         _ => all.extend(open(settings).await.err()),
     }

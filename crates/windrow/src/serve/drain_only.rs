@@ -1,4 +1,4 @@
-//! A spool brought into its database without a server.
+//! Applies a spool to its database without a server.
 
 use std::sync::Arc;
 
@@ -19,22 +19,22 @@ pub struct Drained {
     pub applied: u64,
     /// Entries that the database refused: each is a dead letter.
     pub refused: u64,
-    /// Entries that the database has not got.
+    /// Entries that are not in the database.
     pub left: u64,
 }
 
-/// A spool that is being brought into its database.
+/// A spool that is being applied to its database.
 pub struct DrainOnly {
     draining: Draining,
     watch: SpoolWatch,
 }
 
 impl DrainOnly {
-    /// Opens the database and the spool, which must be there, and begins to apply it. The database
-    /// may be away: it is waited for.
+    /// Opens the database and the spool, which must exist, and begins to apply it. Waits for the
+    /// database if it is unreachable.
     ///
     /// # Errors
-    /// Those of [`super::Server::bind`], and where there is no spool.
+    /// Those of [`super::Server::bind`], and that there is no spool.
     pub async fn start(settings: &Settings) -> anyhow::Result<Self> {
         let spool = settings.spool.as_ref().context("no spool is named")?;
         if let Place::Directory(directory) = &spool.place {
@@ -56,16 +56,16 @@ impl DrainOnly {
         Ok(Self { draining, watch })
     }
 
-    /// Says what was found in the spool.
+    /// Describes the content of the spool at the start.
     pub async fn found(&self) -> String {
         self.watch.greeting().await
     }
 
-    /// Applies what is there, until all of it is applied or `stop` is cancelled; ends behind the
-    /// transaction under way. To end at once, drop the future.
+    /// Applies the spool until all of it is applied or `stop` is cancelled. Then ends after the
+    /// transaction under way. Dropping the future ends it at once.
     ///
     /// # Errors
-    /// Why some of it is not applied, where trying again would not help.
+    /// The reason why some of it was not applied, if trying again would not help.
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<Drained> {
         let level = tokio::select! {
             level = self.watch.level() => level,

@@ -1,4 +1,4 @@
-//! Requests with keys, wired: what executes them once, and what forgets their keys.
+//! Starts the execution of requests with keys, and the removal of old keys.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use windrow_idempotency::{Keys, sweep};
 
 use crate::settings::Settings;
 
-/// Keys that are kept in the database, and forgotten once they are old.
+/// Keys that are kept in the database until they are old.
 pub(super) struct RunningKeys {
     keys: Keys,
     stop: CancellationToken,
@@ -18,10 +18,10 @@ pub(super) struct RunningKeys {
 }
 
 impl RunningKeys {
-    /// For the writes of a lane; `None` for a database that cannot keep keys.
+    /// Starts it for the writes of a lane. `None` for a database that cannot keep keys.
     ///
     /// # Errors
-    /// All writes are to have keys, and it cannot.
+    /// All writes must have keys, and the database cannot keep them.
     pub(super) fn start(
         database: &dyn Database,
         lane: &Intake,
@@ -43,7 +43,7 @@ impl RunningKeys {
     /// Returns the tables of keys; `None` for a database that cannot keep them.
     ///
     /// # Errors
-    /// All writes are to have keys, and it cannot.
+    /// All writes must have keys, and the database cannot keep them.
     pub(super) fn tables(
         database: &dyn Database,
         settings: &Settings,
@@ -56,15 +56,15 @@ impl RunningKeys {
         Ok(tables)
     }
 
-    /// Returns what executes requests with keys.
+    /// Returns the executor of requests with keys.
     pub(super) fn keys(&self) -> Keys {
         self.keys.clone()
     }
 
-    /// Forgets nothing any more.
+    /// Ends the removal of old keys.
     pub(super) async fn stop(self) {
         self.stop.cancel();
-        // A panic is reported where it happens.
+        // A panic was reported when it happened.
         drop(self.sweeping.await);
     }
 }

@@ -1,4 +1,4 @@
-//! The lanes of SQL clients, as the status page sees them.
+//! The lanes of SQL clients for the status page.
 
 use windrow_core::Standing;
 use windrow_lanes::LaneStatus;

@@ -1,11 +1,11 @@
-//! An address that cannot be listened on.
+//! Explains why an address cannot be listened on.
 
 use std::io;
 use std::net::SocketAddr;
 
 use anyhow::anyhow;
 
-/// Says why a frontend cannot listen, and what to do if another program listens there.
+/// Explains why a frontend cannot listen, and what to do if another program uses the address.
 pub(super) fn cannot_listen(
     error: &io::Error,
     who: &str,

@@ -1,4 +1,4 @@
-//! The server: a sink, its lane, the frontends, wired and run until they are stopped.
+//! The server: connects a sink, its lane and the frontends, and runs them until it is stopped.
 
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 #[cfg_attr(
@@ -80,13 +80,13 @@ pub struct Server {
     mqtt: Option<MqttClient>,
     lane: Lane,
     reads: Option<ReadLane>,
-    /// Asks for signs of life as long as it is there.
+    /// The tasks that ping the database and measure, which end when these handles are dropped.
     probe: [AbortOnDropHandle<()>; 2],
     spool: Option<RunningSpool>,
     keys: Option<RunningKeys>,
     replicas: Option<RunningReplicas>,
     traces: Option<RunningTraces>,
-    /// Cancelled by who ends the server from inside: the console.
+    /// Cancelled to end the server from inside: by the console.
     asked_to_end: CancellationToken,
     stop_wait: Duration,
     database: &'static str,
@@ -96,18 +96,18 @@ pub struct Server {
 /// The result of a server's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finished {
-    /// Entries that are in the spool and that the database has not got; `None` without a spool.
+    /// The number of entries in the spool that are not in the database; `None` without a spool.
     pub left: Option<u64>,
 }
 
 impl Server {
-    /// Opens the database and the listening sockets. The database may be away; clients get errors
-    /// until it is there. `reread` reads the settings again, for those that may change while the
-    /// server runs.
+    /// Opens the database and the listening sockets. The database may be unreachable; clients get
+    /// errors until it answers. `reread` reads the settings again, for those that may change while
+    /// the server runs.
     ///
     /// # Errors
-    /// A URL that makes no sense, a database that refuses this role for good, an address that
-    /// cannot be listened on.
+    /// The URL is invalid, the database refuses this role permanently, or an address cannot be
+    /// listened on.
     pub async fn bind(settings: &Settings, reread: Arc<Reread>) -> anyhow::Result<Self> {
         let sink = databases::open(settings).await?;
         check(&*sink, settings).await?;
@@ -249,17 +249,17 @@ impl Server {
         })
     }
 
-    /// Where HTTP listens, unless it is switched off.
+    /// Returns the address of HTTP, unless it is switched off.
     pub fn http_addr(&self) -> Option<SocketAddr> {
         self.http.as_ref().map(Http::local_addr)
     }
 
-    /// Where the PostgreSQL frontend listens, if it was asked for.
+    /// Returns the address of the PostgreSQL frontend, if it is configured.
     pub fn pg_addr(&self) -> Option<SocketAddr> {
         self.pg.as_ref().map(PgServer::addr)
     }
 
-    /// Where the MySQL frontend listens, if it was asked for.
+    /// Returns the address of the MySQL frontend, if it is configured.
     pub fn mysql_addr(&self) -> Option<SocketAddr> {
         self.mysql.as_ref().map(MysqlServer::addr)
     }
@@ -274,16 +274,16 @@ impl Server {
         self.database
     }
 
-    /// Says what was found in the spool when it was opened; `None` without one.
+    /// Describes the content of the spool when it was opened; `None` without one.
     pub async fn spool(&self) -> Option<String> {
         let watch = self.spool.as_ref().map(RunningSpool::watch)?;
         Some(watch.greeting().await)
     }
 
-    /// Serves until `stop` is cancelled, or the console asks for the end; then finishes what was
-    /// accepted and ends, within [`Settings::stop_wait`] whatever clients and the database do.
-    /// `None`: that time was not enough, and not all that was accepted is answered. To end at
-    /// once, drop the future.
+    /// Serves until `stop` is cancelled or the console ends the server. Then finishes what was
+    /// accepted and ends, within [`Settings::stop_wait`] in any case. `None` if that time was not
+    /// enough, so that not all that was accepted is answered. Dropping the future ends the server
+    /// at once.
     pub async fn run(self, stop: CancellationToken) -> Option<Finished> {
         let (end, wait) = (stop.child_token(), self.stop_wait);
         let overtime = async {
@@ -329,7 +329,7 @@ impl Server {
                 () = self.asked_to_end.cancelled() => end.cancel(),
                 () = end.cancelled() => {}
             }
-            // Who waits for the spool may wait longer than the end is waited for.
+            // Clients may wait for the spool longer than the end may take.
             if let Some(waits) = waits {
                 waits.cancel();
             }
@@ -339,7 +339,7 @@ impl Server {
         };
         tokio::join!(http, pg, mysql, mqtt, asked);
         info!("requests are finished; closing the database");
-        // Nobody hands anything over any more: what the spool was given is made durable now.
+        // No more writes arrive, so everything that the spool was given is made durable now.
         let left = match self.spool {
             Some(spool) => Some(spool.stop().await),
             None => None,
@@ -362,7 +362,7 @@ impl Server {
     }
 }
 
-/// Checks the database at the start: a wrong password will not become right by waiting, and is
+/// Checks the database at the start. A wrong password does not become right by waiting, so it is
 /// better reported now than at the first write.
 async fn check(sink: &dyn Database, settings: &Settings) -> anyhow::Result<()> {
     match sink.takes_writes().await {
@@ -381,7 +381,7 @@ async fn check(sink: &dyn Database, settings: &Settings) -> anyhow::Result<()> {
     }
 }
 
-/// True if the database can only be read: by its settings, which may change while Windrow runs.
+/// Returns true if the database is read-only by its settings, which may change while Windrow runs.
 fn is_read_only(fault: &Fault) -> bool {
     fault.code == "25006"
 }
@@ -395,8 +395,8 @@ async fn bind_http(
     bound.map_err(|error| cannot_listen(&error, "HTTP", config.listen, "--http"))
 }
 
-/// Returns the state of all lanes, HTTP first, and the standings of each table. Beside them stand
-/// the spool, the replicas, and the failures; `values`: in the database's own words.
+/// Returns the state of all lanes, HTTP first, with the standings of each table, the spool, the
+/// replicas, and the failures. `values` is true to include the database's own messages.
 fn lanes(
     own: [Option<LaneWatch>; 2],
     sink: &Arc<dyn Database>,

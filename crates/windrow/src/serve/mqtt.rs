@@ -1,4 +1,4 @@
-//! The MQTT frontend, wired.
+//! Connects the MQTT frontend to the other parts.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ impl MqttClient {
         })
     }
 
-    /// Writes messages until `stop` is cancelled, then leaves the rest to the broker.
+    /// Writes messages until `stop` is cancelled, then leaves the others to the broker.
     pub(super) async fn run(self, stop: CancellationToken) {
         self.0.run(stop).await;
     }

@@ -1,4 +1,4 @@
-//! The MySQL frontend, wired.
+//! Connects the MySQL frontend to the other parts.
 
 mod connection_limit;
 mod session_lanes;
@@ -74,7 +74,7 @@ impl MysqlServer {
         self.session_lanes.clone()
     }
 
-    /// Takes over other users.
+    /// Returns a function that replaces the users.
     pub(super) fn take_users(&self) -> TakeUsers {
         let keeper = self.frontend.user_keeper();
         Box::new(move |settings| {
@@ -84,7 +84,7 @@ impl MysqlServer {
         })
     }
 
-    /// Serves until `stop` is cancelled, then finishes what was begun.
+    /// Serves until `stop` is cancelled, then finishes what has begun.
     pub(super) async fn run(self, stop: CancellationToken) {
         tokio::select! {
             () = self.frontend.run(stop) => {}

@@ -9,7 +9,7 @@ use windrow_core::{Database, Intake};
 use super::shared::Shared;
 use crate::settings::MqttSettings;
 
-/// Nobody can make one.
+/// No value of this type exists.
 pub(super) struct MqttClient(Infallible);
 
 impl MqttClient {

@@ -1,4 +1,4 @@
-//! A build without MySQL has no MySQL frontend: none can be set up, so none is ever here.
+//! A build without MySQL has no MySQL frontend: none can be configured, so none ever exists.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::reload::TakeUsers;
 use super::shared::Shared;
 use crate::settings::{MysqlSettings, Settings};
 
-/// Nobody can make one.
+/// No value of this type exists.
 pub(super) enum MysqlServer {}
 
 impl MysqlServer {

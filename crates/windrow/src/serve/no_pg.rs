@@ -1,4 +1,5 @@
-//! A build without PostgreSQL has no PostgreSQL frontend: none can be set up, so none is ever here.
+//! A build without PostgreSQL has no PostgreSQL frontend: none can be configured, so none ever
+//! exists.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use super::reload::TakeRoles;
 use super::shared::Shared;
 use crate::settings::{PgSettings, Settings};
 
-/// Nobody can make one.
+/// No value of this type exists.
 pub(super) enum PgServer {}
 
 impl PgServer {

@@ -1,4 +1,4 @@
-//! A spool, opened where it is.
+//! Opens a spool in a directory or a topic.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ pub(super) struct Opened {
     pub(super) spool: Arc<dyn Spool>,
     /// The options that are in effect.
     pub(super) options: Options,
-    /// Bytes that a crash had left unfinished, and that were cut off.
+    /// The number of bytes that a crash left unfinished, which were cut off.
     pub(super) cut: u64,
 }
 
 impl Opened {
-    /// Opens a spool, or makes one in a directory.
+    /// Opens a spool. In a directory, creates it if it does not exist.
     pub(super) async fn open(settings: &SpoolSettings) -> anyhow::Result<Self> {
         let opened = match &settings.place {
             Place::Directory(directory) => {
@@ -47,17 +47,18 @@ impl Opened {
     }
 }
 
-/// Returns a topic to be read, whatever it may lose. Nothing is changed there.
+/// Opens a topic for reading, however safe it is. Changes nothing there.
 ///
 /// # Errors
-/// The URL makes no sense, no broker answers, or the topic is not there.
+/// The URL is invalid, no broker answers, or the topic does not exist.
 pub async fn topic_to_read(url: &str) -> anyhow::Result<Arc<dyn Spool>> {
     let opened = topic("spool", (url, ""), None, Options::default()).await;
     Ok(opened?.spool)
 }
 
-/// Opens a topic. `section`: of the configuration, whose `at` names its URL. `suffix`: what follows
-/// there. `allowed`: what may be wrong with it; `None`: all that can be.
+/// Opens a topic. `section` is the section of the configuration, in which the key `at` holds its
+/// URL. `suffix` is appended to the topic's name. `allowed` lists the risks that are accepted;
+/// `None` for all.
 #[cfg(feature = "kafka")]
 pub(super) async fn topic(
     section: &str,

@@ -1,4 +1,4 @@
-//! The PostgreSQL frontend, wired: its lanes and its console.
+//! Connects the PostgreSQL frontend, its lanes and its console to the other parts.
 
 mod connection_limit;
 mod replicated;
@@ -109,7 +109,7 @@ impl PgServer {
         self.session_lanes.clone()
     }
 
-    /// Takes over other roles.
+    /// Returns a function that replaces the roles.
     pub(super) fn take_roles(&self) -> TakeRoles {
         let keeper = self.pg.role_keeper();
         Box::new(move |settings| {
@@ -128,8 +128,8 @@ impl PgServer {
     }
 }
 
-/// Which of the clients' databases row writes go to, and as which role. `None` if that is none
-/// of theirs.
+/// Returns the database and the role of row writes, as clients name them. `None` if clients cannot
+/// name that database.
 fn own_identity(settings: &Settings, databases: &[DatabaseConfig]) -> Option<Identity> {
     let target = Target::parse(settings.url.reveal()).ok()?;
     let is = |database: &&DatabaseConfig| {

@@ -1,6 +1,6 @@
-//! Asks the database for a sign of life while nobody writes, so that the status page, the metrics
-//! and the alerts know of a database that is away before the first write does. Measures the
-//! gateway's vital figures besides.
+//! Pings the database while nobody writes, so that the status page, the metrics and the alerts show
+//! an unreachable database before the first write notices it. Also measures the gateway's vital
+//! figures.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -15,19 +15,19 @@ use windrow_lanes::LaneWatch;
 
 use super::vitals::Vitals;
 
-/// The time between two signs of life.
+/// The interval between two pings.
 pub(super) const PROBE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// The time between two measurements of readiness and disks.
+/// The interval between two measurements of readiness and disks.
 const MEASURE_INTERVAL: Duration = Duration::from_secs(15);
 
-/// The time between two counts of the dead letters.
+/// The interval between two counts of the dead letters.
 const COUNT_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The time limit of a measurement.
 const MEASURE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Starts asking for signs of life. Ends when the handle is dropped.
+/// Starts pinging. Ends when the handle is dropped.
 pub(super) fn start(
     database: Arc<dyn Database>,
     lane: LaneWatch,
@@ -36,7 +36,7 @@ pub(super) fn start(
     AbortOnDropHandle::new(tokio::spawn(async move {
         loop {
             tokio::time::sleep(PROBE_INTERVAL).await;
-            // A lane that writes finds out by itself.
+            // A lane that writes notices an unreachable database itself.
             if lane
                 .status()
                 .idle
@@ -48,7 +48,8 @@ pub(super) fn start(
     }))
 }
 
-/// Starts measuring. Ends when the handle is dropped. `books`: the tables that hold dead letters.
+/// Starts measuring. Ends when the handle is dropped. `books` are the tables that hold dead
+/// letters.
 pub(super) fn measure(
     vitals: Vitals,
     ready: Arc<dyn Readiness>,
@@ -74,7 +75,7 @@ pub(super) fn measure(
     }))
 }
 
-/// Does something at once, and again after each interval.
+/// Runs something at once, and again after each interval.
 pub(super) async fn every<F: Future<Output = ()>>(interval: Duration, work: impl Fn() -> F) {
     loop {
         work().await;

@@ -13,7 +13,7 @@ use super::spool::SpoolWatch;
 /// Checks that the gateway can do what clients usually ask for.
 pub(super) struct Ready {
     database: Arc<dyn Database>,
-    /// The lane that writes go by, and its entrance.
+    /// The lane of writes, and its intake.
     lane: (LaneWatch, Intake),
     spool: Option<SpoolWatch>,
     replicas: Option<ReplicaWatch>,

@@ -1,5 +1,5 @@
-//! Settings that may change while the server runs: read again on SIGHUP, and by RELOAD at the
-//! console.
+//! Settings that may change while the server runs. They are read again on SIGHUP, and by RELOAD at
+//! the console.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,20 +11,20 @@ use crate::settings::{Certificate, Settings};
 /// Reads the settings again.
 pub type Reread = dyn Fn() -> anyhow::Result<Settings> + Send + Sync;
 
-/// Takes over the roles of the PostgreSQL frontend, which it finds in settings.
+/// Replaces the roles of the PostgreSQL frontend by those of the settings.
 pub(super) type TakeRoles = Box<dyn Fn(Settings) -> anyhow::Result<()> + Send + Sync>;
 
-/// Takes over the users of the MySQL frontend, which it finds in settings.
+/// Replaces the users of the MySQL frontend by those of the settings.
 pub(super) type TakeUsers = Box<dyn Fn(&Settings) + Send + Sync>;
 
-/// Takes over what may change. Cheap to clone.
+/// Applies settings that may change. Cheap to clone.
 #[derive(Clone)]
 pub struct Reload(Arc<Running>);
 
 struct Running {
     reread: Arc<Reread>,
     certificates: [Option<Certificate>; 3],
-    /// Known once the frontends listen.
+    /// Set once the frontends listen.
     admission: OnceLock<Admission>,
     take_roles: OnceLock<TakeRoles>,
     take_users: OnceLock<TakeUsers>,
@@ -41,7 +41,7 @@ impl Reload {
         }))
     }
 
-    /// Names the frontends that changes go to.
+    /// Sets the frontends that changes apply to.
     pub(super) fn listening(
         &self,
         admission: Option<Admission>,
@@ -59,12 +59,11 @@ impl Reload {
         }
     }
 
-    /// Reads the configuration again, and takes over roles and their verifiers, the `auth_query`,
-    /// the admins of the console, the tokens of HTTP and the certificates. Blocks for as long as
-    /// reading files takes.
+    /// Reads the configuration again, and applies roles and their verifiers, the `auth_query`, the
+    /// admins of the console, the tokens of HTTP and the certificates. Blocks while it reads files.
     ///
     /// # Errors
-    /// What is wrong; nothing was changed.
+    /// The errors in the configuration; nothing was changed.
     pub fn run(&self) -> anyhow::Result<()> {
         let settings = self.but_roles()?;
         match self.0.take_roles.get() {
@@ -73,7 +72,8 @@ impl Reload {
         }
     }
 
-    /// Reads the configuration again without the roles, which are in the returned settings.
+    /// Reads the configuration again, without applying the roles, which are in the returned
+    /// settings.
     pub(super) fn but_roles(&self) -> anyhow::Result<Settings> {
         let settings = (self.0.reread)()?;
         if let Some(admission) = self.0.admission.get() {

@@ -1,4 +1,5 @@
-//! Replicas, wired: the primary that notes what it writes, and what brings it to them.
+//! Connects the replicas to the other parts: the primary, which notes its writes, and the tasks
+//! that apply them to the replicas.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,10 +18,10 @@ use super::databases::open_replica;
 use super::opened::topic;
 use crate::settings::{Place, ReplicaSettings};
 
-/// The time that clients wait for replicas at most once the end was asked for.
+/// The longest time that clients wait for replicas once the server is ending.
 const LAST_WAIT: Duration = Duration::from_secs(5);
 
-/// Replicas that are being written.
+/// Replicas with the tasks that write to them.
 pub(super) struct RunningReplicas {
     primary: Arc<Primary>,
     stop: CancellationToken,
@@ -28,8 +29,8 @@ pub(super) struct RunningReplicas {
 }
 
 impl RunningReplicas {
-    /// Opens the replicas that are asked for, with their logs, and begins to apply these. `None`
-    /// where none is asked for.
+    /// Opens the configured replicas with their logs, and begins to apply these. `None` if none is
+    /// configured.
     pub(super) async fn asked_for(
         settings: Option<&ReplicaSettings>,
         database: &Arc<dyn Database>,
@@ -72,12 +73,12 @@ impl RunningReplicas {
         }))
     }
 
-    /// Returns the primary, which notes for its replicas what it writes.
+    /// Returns the primary as a database that notes its writes for the replicas.
     pub(super) fn database(&self) -> Arc<dyn Database> {
         Arc::clone(&self.primary) as Arc<dyn Database>
     }
 
-    /// Returns the primary, for writes past [`RunningReplicas::database`].
+    /// Returns the primary, for writes that do not go through [`RunningReplicas::database`].
     pub(super) fn primary(&self) -> Arc<Primary> {
         Arc::clone(&self.primary)
     }
@@ -87,7 +88,7 @@ impl RunningReplicas {
         ReplicaWatch(Arc::clone(&self.primary))
     }
 
-    /// The end was asked for: clients do not wait for replicas much longer.
+    /// Limits the time that clients wait for replicas, because the server is ending.
     pub(super) fn ending(&self) {
         let primary = Arc::clone(&self.primary);
         tokio::spawn(async move {
@@ -96,7 +97,7 @@ impl RunningReplicas {
         });
     }
 
-    /// Ends applying. What is left is applied after the next start.
+    /// Ends applying. The next start applies the rest.
     pub(super) async fn stop(self) {
         self.stop.cancel();
         if let Err(error) = self.task.await {
@@ -131,7 +132,8 @@ impl ReplicaWatch {
     /// Checks that writes are noted for the replicas, which get them now or later.
     ///
     /// # Errors
-    /// A log takes nothing more before the next start, or is away, so that nothing can be written.
+    /// A log accepts nothing more before the next start, or is unreachable, so that nothing can be
+    /// written.
     pub(super) fn healthy(&self) -> Result<(), Fault> {
         for replica in self.0.status() {
             let (what, why) = match (&replica.failed, &replica.log_away) {
@@ -156,8 +158,8 @@ impl ReplicaWatch {
     }
 }
 
-/// Returns the state of one replica. `untold`: the number of SQL clients' statements whose rows no
-/// replica gets.
+/// Returns the state of one replica. `untold` is the number of SQL clients' statements whose rows
+/// reach no replica.
 fn replica_json(replica: &ReplicaStatus, untold: u64) -> Value {
     json!({
         "name": &*replica.name,

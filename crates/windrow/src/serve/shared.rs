@@ -26,15 +26,15 @@ pub(super) struct Shared<'a> {
     pub(super) budget: &'a Budget,
     pub(super) lane_metrics: &'a LaneMetrics,
     pub(super) registry: &'a mut Registry,
-    /// Where writes go that are answered before the database has them.
+    /// The spool for writes that are answered before they are in the database.
     pub(super) spool: Option<Arc<dyn Spooling>>,
-    /// Executes writes with keys once.
+    /// The executor of writes with keys.
     pub(super) keys: Option<Keys>,
-    /// The primary of replicas, which are to get what clients of its database write.
+    /// The primary of the replicas, which must get what clients write to its database.
     pub(super) primary: Option<Arc<Primary>>,
-    /// Where writes are traced: where their spans go.
+    /// The destination of spans, if writes are traced.
     pub(super) tracer: Option<Tracer>,
     pub(super) reload: Reload,
-    /// Ends the process.
+    /// Ends the process when it is cancelled.
     pub(super) stop: CancellationToken,
 }

@@ -1,4 +1,5 @@
-//! The spool, wired: what takes writes into it, and what applies them to the database.
+//! Connects the spool to the other parts: to the frontends, whose writes it takes, and to the
+//! database that it is applied to.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -29,17 +30,17 @@ pub(super) struct Around<'a> {
     pub(super) registry: &'a mut Registry,
 }
 
-/// A spool that takes writes and is being applied.
+/// A spool that accepts writes and is being applied.
 pub(super) struct RunningSpool {
     draining: Draining,
     handle: Arc<Handle>,
-    /// Cancelled once nobody is to wait any more for the database to apply something.
+    /// Cancelled when waiting for the spool to be applied must end.
     ending: CancellationToken,
     appending: (CancellationToken, JoinHandle<()>),
 }
 
 impl RunningSpool {
-    /// Starts the spool that is asked for; `None` if none is.
+    /// Starts the configured spool; `None` if none is configured.
     pub(super) async fn asked_for(
         settings: Option<&SpoolSettings>,
         around: Around<'_>,
@@ -50,13 +51,13 @@ impl RunningSpool {
         }
     }
 
-    /// Opens a spool, or makes one, and starts both of its ends.
+    /// Opens a spool, or creates one, and starts to fill and apply it.
     async fn start(settings: &SpoolSettings, around: Around<'_>) -> anyhow::Result<Self> {
         let budget = around.budget.clone();
         let draining = Draining::start(settings, around).await?;
         let (intake, arrivals) = Intake::channel(budget, LANE_CAPACITY);
         let stop = CancellationToken::new();
-        // There is one for now.
+        // There is one partition for now.
         let log = draining.spool.logs().first();
         let log = Arc::clone(log.context("the spool has no partition")?);
         let appender = Appender::new(arrivals, log, &draining.options);
@@ -71,7 +72,7 @@ impl RunningSpool {
         })
     }
 
-    /// Returns the port that frontends hand writes to.
+    /// Returns the port for the frontends' writes.
     pub(super) fn spooling(&self) -> Arc<dyn Spooling> {
         Arc::clone(&self.handle) as Arc<dyn Spooling>
     }
@@ -86,13 +87,13 @@ impl RunningSpool {
         self.draining.books.clone()
     }
 
-    /// Returns a token that ends all waiting for the database to apply something.
+    /// Returns a token that ends all waiting for the spool to be applied.
     pub(super) fn ending(&self) -> CancellationToken {
         self.ending.clone()
     }
 
-    /// Finishes what was accepted: it is durable afterwards. What the database has not got by then
-    /// stays for the next start; gives how many entries that are.
+    /// Makes all accepted writes durable. The next start applies those that the database does not
+    /// have yet; returns their number.
     pub(super) async fn stop(self) -> u64 {
         let (stop, mut task) = self.appending;
         stop.cancel();
@@ -108,19 +109,19 @@ pub(super) struct Draining {
     /// The spool's options that are in effect.
     options: Options,
     cut: u64,
-    /// Entries may be applied more than once.
+    /// True if entries may be applied more than once.
     repeats: bool,
     progress: Progress,
     stop: CancellationToken,
     task: JoinHandle<()>,
     /// Windrow's own tables, which hold the dead letters.
     books: Option<Arc<dyn Bookkeeping>>,
-    /// The memory of what is on its way.
+    /// The memory for entries under way.
     _memory: Permit,
 }
 
 impl Draining {
-    /// Opens a spool, or makes one, and begins to apply it.
+    /// Opens a spool, or creates one, and begins to apply it.
     pub(super) async fn start(
         settings: &SpoolSettings,
         around: Around<'_>,
@@ -163,9 +164,8 @@ impl Draining {
         }
     }
 
-    /// Ends it behind the transaction under way, and says how far it has come. A database that does
-    /// not answer is not waited for long: what became of that transaction is found out at the next
-    /// start.
+    /// Ends after the transaction under way, and returns the progress. The wait for a database that
+    /// does not answer is short: the next start finds out the outcome of that transaction.
     pub(super) async fn stop(mut self) -> DrainStatus {
         self.stop.cancel();
         let ending = ended("applying the spool", &mut self.task);
@@ -186,7 +186,7 @@ impl Draining {
     }
 }
 
-/// The time that the end waits for the transaction under way.
+/// The longest time that the end waits for the transaction under way.
 const LAST_TRANSACTION: Duration = Duration::from_secs(5);
 
 /// Waits for a task.
@@ -196,11 +196,11 @@ async fn ended(what: &str, task: &mut JoinHandle<()>) {
     }
 }
 
-/// Where a database without transactions has what Windrow keeps: in the spool's directory. `None`
-/// for one that keeps it itself.
+/// Returns Windrow's own tables in the spool's directory, for a database without transactions.
+/// `None` if the database has them itself.
 ///
-/// A topic is refused: nothing there would keep two gateways from applying it at once, one of them
-/// late and over what the other has written.
+/// A topic is refused, because nothing would prevent that two gateways apply it at once, and that a
+/// late one overwrites what the other has written.
 pub(super) fn books<'p>(
     database: &dyn Database,
     place: &'p Place,
@@ -226,11 +226,11 @@ pub(super) struct SpoolWatch {
 }
 
 impl SpoolWatch {
-    /// Checks that the spool takes writes and brings them to the database, now or once that is
-    /// back.
+    /// Checks that the spool accepts writes and applies them to the database, now or once the
+    /// database answers again.
     ///
     /// # Errors
-    /// Why it does not before the next start.
+    /// The reason why it does not before the next start.
     pub(super) fn healthy(&self) -> Result<(), Fault> {
         if let Some(why) = self.spool.failure() {
             let message = format!("the spool takes nothing more before the next start: {why}");
@@ -247,17 +247,17 @@ impl SpoolWatch {
         Ok(())
     }
 
-    /// Waits until the database has all that is there now.
+    /// Waits until the database has all entries that exist now.
     pub(super) async fn level(&self) -> Result<(), Fault> {
         self.progress.applied(&self.progress.end()).await
     }
 
-    /// Says what was found in the spool at the start.
+    /// Describes the content of the spool at the start.
     pub(super) async fn greeting(&self) -> String {
         let status = self.progress.status().await;
         let entries: u64 = status.partitions.iter().map(|part| part.entries).sum();
         let cut = self.cut;
-        // How many of them the database has already is not known yet.
+        // The number of those that the database has already is not known yet.
         let mut text = match entries {
             0 => "empty".to_owned(),
             1 => "1 entry kept".to_owned(),
@@ -276,7 +276,7 @@ impl SpoolWatch {
 
     /// Returns the state of the spool, as `GET /v1/lanes` shows it.
     pub(super) fn json(&self) -> Value {
-        // It waits for nobody where the spool is in files.
+        // The future is ready at once if the spool is in files.
         let Some(status) = self.progress.status().now_or_never() else {
             return Value::Null;
         };

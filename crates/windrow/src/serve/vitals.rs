@@ -1,5 +1,6 @@
-//! Figures of the gateway's own health that no request updates: readiness, dead letters, free disk
-//! space and the end of certificates. The probe measures the first three; a scrape reads them.
+//! Figures of the gateway's own health that do not follow from requests: readiness, dead letters,
+//! free disk space and the end of certificates. The probe measures the first three, and a scrape
+//! reads all of them.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -17,7 +18,7 @@ use crate::databases;
 use crate::disk::free_bytes;
 use crate::settings::{Certificate, Place, Settings};
 
-/// Dead letters that are counted at most: a database reads each of them for that.
+/// The most dead letters that are counted, because a database reads each of them.
 const MAX_COUNTED: usize = 100_000;
 
 /// The listeners, in the order of [`Settings::certificates`].
@@ -47,7 +48,7 @@ const CERTIFICATE: (&str, &str) = (
 pub(super) struct Vitals(Arc<Inner>);
 
 struct Inner {
-    /// Folders and files whose disks are watched, each with its name.
+    /// Folders and files whose disks are measured, each with its name.
     places: Vec<(&'static str, PathBuf)>,
     spool_limit: Option<u64>,
     certificates: [Option<Certificate>; 3],
@@ -95,7 +96,7 @@ impl Vitals {
         self.measured().is_ready = Some(is_ready);
     }
 
-    /// Measures the free space of the disks. A network disk that hangs holds up no other task.
+    /// Measures the free space of the disks. A network disk that hangs does not block other tasks.
     pub(super) async fn measure_disks(&self) {
         let inner = Arc::clone(&self.0);
         let look = move || {
@@ -119,7 +120,7 @@ impl Vitals {
     }
 
     fn measured(&self) -> MutexGuard<'_, Measured> {
-        // Each change is one assignment: whole at any moment.
+        // Each change is one assignment, so a panic leaves the data consistent.
         let lock = self.0.measured.lock();
         lock.unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,14 +1,14 @@
-//! Where something listens, as people write it.
+//! Parses addresses to listen on.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use anyhow::bail;
 
-/// Reads an address and a port. A port alone and `localhost` mean this machine. `name`: the
-/// setting's; `usual`: an example of what may be written.
+/// Parses an address and a port. A port alone and `localhost` mean this machine. `name` is the
+/// setting's name, `usual` an example for the error.
 ///
 /// # Errors
-/// Says what is missing.
+/// A description of what is missing.
 pub fn read(name: &str, written: &str, usual: SocketAddr) -> anyhow::Result<SocketAddr> {
     let text = written.trim();
     if let Ok(address) = text.parse() {

@@ -1,4 +1,4 @@
-//! A configuration looked at as a whole: all that is wrong with it, each with its line.
+//! Checks a configuration as a whole: finds all errors, each with its line.
 
 use std::collections::BTreeMap;
 
@@ -9,20 +9,20 @@ use super::keys::is_reloaded;
 use super::reading::{self, Key};
 use super::shown::line_of;
 
-/// Something that is wrong with a configuration. It holds no secret.
+/// An error in a configuration. It contains no secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The line in the file, from 1; `None` if it is about no line of it.
+    /// The line in the file, from 1; `None` if it concerns no line.
     pub line: Option<usize>,
     /// The error, and what to do.
     pub said: String,
 }
 
-/// Looks at the text of a configuration file. `lay` lays over it what the environment and the
-/// command line say.
+/// Checks the text of a configuration file. `lay` applies the environment and the command line to
+/// it.
 ///
 /// # Errors
-/// All that is wrong, in the order of the lines.
+/// All errors, in the order of the lines.
 pub fn check(text: &str, lay: impl FnOnce(File) -> File) -> Result<Settings, Vec<Finding>> {
     let (file, troubles) = reading::read(text);
     let mut faults = Faults::default();
@@ -53,11 +53,11 @@ pub fn findings(text: &str, errors: &[anyhow::Error]) -> Vec<Finding> {
     errors.iter().map(finding).collect()
 }
 
-/// Returns the key that a message is about: the longest one that it names.
+/// Returns the key that a message names: the longest one.
 fn place<'k>(keys: &'k [Key], said: &str) -> Option<&'k Key> {
     let is_named = |key: &&Key| match key.path.contains('.') {
         true => said.contains(&key.path),
-        // The name of a section is a word like any other.
+        // The name of a section may be an ordinary word.
         false => said.contains(&format!("[{}]", key.path)),
     };
     let named = keys.iter().filter(is_named);

@@ -1,16 +1,16 @@
-//! Errors in settings: all of them, so that an operator can mend them in one go.
+//! Collects the errors in settings, so that an operator can correct all of them at once.
 
 /// The errors so far.
 #[derive(Debug, Default)]
 pub(super) struct Faults(Vec<anyhow::Error>);
 
 impl Faults {
-    /// Returns the value; `None` if it makes no sense, which is noted.
+    /// Returns the value, or notes the error and returns `None`.
     pub(super) fn note<T>(&mut self, read: anyhow::Result<T>) -> Option<T> {
         read.map_err(|error| self.0.push(error)).ok()
     }
 
-    /// Returns the value, or another one in its place.
+    /// Returns the value, or notes the error and returns `instead`.
     pub(super) fn or<T>(&mut self, read: anyhow::Result<T>, instead: T) -> T {
         self.note(read).unwrap_or(instead)
     }

@@ -1,4 +1,4 @@
-//! The configuration as it was written. Every key is described in `windrow.example.toml`.
+//! The configuration as it is written. `windrow.example.toml` describes every key.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

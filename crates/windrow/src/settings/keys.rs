@@ -1,5 +1,5 @@
-//! The table of all keys of the configuration file, by their sections. Errors take names and
-//! secrets from it, a reload what takes effect, and docs/configuration.md its list.
+//! The table of all keys of the configuration file, by section. Errors use it for names and
+//! secrets, a reload to find what takes effect, and docs/configuration.md for its list.
 
 use super::file::{
     Database, Http, Limit, Log, MqttSection, MqttTopic, MysqlSection, MysqlUser, NamedToken, Pg,
@@ -32,7 +32,7 @@ const SECTIONS: [(&str, &[ConfigKey]); 21] = [
     ("limits", Limit::KEYS),
     ("log", Log::KEYS),
     ("traces", Traces::KEYS),
-    // Passwords of other tools, which may have been copied here.
+    // Keys with passwords in other tools' files, which may have been copied here.
     ("", &[ConfigKey::new("password", "").secret().section()]),
 ];
 
@@ -82,7 +82,7 @@ pub(super) fn is_reloaded(path: &str) -> bool {
     })
 }
 
-/// Returns true if a name ends where this rest of a path begins.
+/// Returns true if `rest` begins after a whole name.
 fn is_whole(rest: &str) -> bool {
     rest.is_empty() || rest.starts_with('.')
 }

@@ -1,4 +1,4 @@
-//! `[log]`, checked.
+//! Checks the section `[log]`.
 
 use tracing_subscriber::EnvFilter;
 

@@ -1,8 +1,8 @@
-//! The server's configuration: a TOML file, environment variables and the command line, in rising
-//! precedence.
+//! The server's configuration: a TOML file, environment variables and the command line, in
+//! ascending precedence.
 //!
-//! Two types, so that half-checked settings cannot travel: [`File`] is what was written,
-//! [`Settings`] is what is meant.
+//! There are two types, so that unchecked settings cannot be used: [`File`] holds what is written,
+//! [`Settings`] what was checked and completed.
 
 pub mod address;
 pub mod check;
@@ -67,10 +67,10 @@ use reading::Troubles;
 use size::bytes;
 use tls::ServerTls;
 
-/// Less than what those who run programs usually wait for their end (30 seconds).
+/// The longest time that the end waits. Service managers usually kill a program after 30 seconds.
 const STOP_WAIT: Duration = Duration::from_secs(25);
 
-/// Long enough for clients that try again the next morning.
+/// The time for which keys are kept: long enough for clients that try again the next morning.
 const IDEMPOTENCY_KEEP: Duration = Duration::from_secs(24 * 3600);
 
 /// The database without any configuration.
@@ -103,21 +103,21 @@ pub struct Settings {
     pub spool: Option<SpoolSettings>,
     /// The moment of success for clients, unless a request says otherwise.
     pub ack: Ack,
-    /// The time for which the keys of requests are remembered at least.
+    /// The shortest time for which the keys of requests are kept.
     pub idempotency_keep: Duration,
-    /// True if writes without a key have one of the gateway's own, by which an unknown outcome is
-    /// found out.
+    /// True if each write without a key gets one from the gateway, by which an unknown outcome can
+    /// be found out.
     pub certain_outcomes: bool,
     /// The replicas, if there are any.
     pub replicas: Option<ReplicaSettings>,
-    /// Where spans go, where requests are traced.
+    /// The destination of spans, if requests are traced.
     pub traces: Option<TraceSettings>,
     /// The certificates of the frontends for HTTP, PostgreSQL and MySQL, if they use TLS.
     pub certificates: [Option<Certificate>; 3],
 }
 
 impl Settings {
-    /// Has these threads serve the clients of all frontends.
+    /// Sets the threads that serve the clients of all frontends.
     pub fn serve_on(&mut self, threads: &Threads) {
         if let Some(http) = &mut self.http {
             http.threads = threads.clone();
@@ -130,10 +130,10 @@ impl Settings {
         }
     }
 
-    /// Checks and completes what was written.
+    /// Checks and completes a configuration.
     ///
     /// # Errors
-    /// Says which setting makes no sense and why.
+    /// The settings that are invalid, and why.
     pub fn new(file: &File) -> anyhow::Result<Self> {
         let mut faults = Faults::default();
         let settings = Self::served(file, &mut faults);
@@ -141,8 +141,8 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Checks the configuration of a gateway that listens. Errors are noted, and a default stands
-    /// in for a wrong value.
+    /// Checks the configuration of a gateway that listens. Notes errors, and uses a default instead
+    /// of an invalid value.
     fn served(file: &File, faults: &mut Faults) -> Self {
         let settings = Self::checked(file, faults);
         let listens =
@@ -163,10 +163,10 @@ impl Settings {
         settings
     }
 
-    /// Checks the configuration of a gateway that empties the spool and listens nowhere.
+    /// Checks the configuration of a gateway that only applies the spool and does not listen.
     ///
     /// # Errors
-    /// As [`Settings::new`], and where there is no spool.
+    /// As [`Settings::new`], and that there is no spool.
     pub fn to_drain(file: &File) -> anyhow::Result<Self> {
         let mut faults = Faults::default();
         let settings = Self::checked(file, &mut faults);
@@ -198,7 +198,7 @@ impl Settings {
         let of_mysql = of_mysql.map(|tls| tls::server("mysql.tls", b"mysql", tls));
         let of_mysql = of_mysql.and_then(|tls| faults.note(tls));
         let mut ack = Ack::Commit;
-        // What is said of a spool that makes no sense is enough.
+        // An invalid spool has been reported already.
         if let Some(spool) = &spool {
             faults.note(spool::check_memory(spool.as_ref(), memory));
             ack = faults.or(spool::ack(file, spool.as_ref()), ack);
@@ -254,7 +254,7 @@ impl File {
     /// Reads a configuration file.
     ///
     /// # Errors
-    /// Says where in the file what is wrong; unknown keys are refused.
+    /// The place in the file and the error. Unknown keys are errors.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         let text = std::fs::read_to_string(path)
             .with_context(|| format!("the configuration {} cannot be read", path.display()))?;
@@ -357,7 +357,7 @@ fn limits(file: &Limit, faults: &mut Faults) -> Limits {
     }
 }
 
-/// Reads the tokens of clients: the one that may do everything, and those with rights of their own.
+/// Reads the tokens of clients: the one that may do everything, and those with limited rights.
 fn tokens(http: &Http, faults: &mut Faults) -> Tokens {
     let all = faults.note(token(http)).flatten();
     let named = http.tokens.iter();

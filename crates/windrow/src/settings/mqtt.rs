@@ -14,19 +14,20 @@ use super::file::{File, MqttTopic, WrittenAck, WrittenConflict};
 use super::shown;
 use super::size::bytes;
 
-/// The name of a gateway at the broker. Two gateways need two.
+/// The gateway's name at the broker. Two gateways need different names.
 const CLIENT_ID: &str = "windrow";
 
-/// A weekend, and some.
+/// The time for which the broker keeps the session: longer than a weekend.
 const KEEP_SESSION: Duration = Duration::from_secs(72 * 3600);
 
-/// More than brokers send at once by default, and few enough to be sent again.
+/// The number of messages that may be unacknowledged: more than brokers send at once by default,
+/// and few enough to be sent again.
 const WINDOW: u16 = 1000;
 
-/// The longest message.
+/// The longest message, in bytes.
 const MAX_MESSAGE: usize = 1 << 20;
 
-/// The part of the memory that one message may take at most.
+/// The largest share of the memory for one message, as a divisor.
 const OF_MEMORY: usize = 8;
 
 /// The checked section `[mqtt]`.
@@ -39,7 +40,7 @@ pub struct MqttSettings {
 }
 
 impl MqttSettings {
-    /// Says which topics of which broker are written.
+    /// Describes which topics of which broker are written.
     pub fn greeting(&self) -> String {
         let topics = self.config.topics.iter();
         let topics: Vec<_> = topics
@@ -48,17 +49,18 @@ impl MqttSettings {
         format!("mqtt subscribes at {}: {}", self.shown, topics.join(", "))
     }
 
-    /// Connects to the broker and leaves again. Subscribes to nothing. Cancel safe.
+    /// Connects to the broker and disconnects. Subscribes to nothing. Cancel safe.
     ///
     /// # Errors
-    /// Why the broker cannot be reached, or why it refuses this client.
+    /// The reason why the broker cannot be reached or refuses this client.
     pub async fn try_connect(&self) -> Result<(), String> {
         let tried = windrow_mqtt::check(&self.config).await;
         tried.map_err(|why| format!("{}: {why}", self.shown))
     }
 }
 
-/// `None` if no broker is named. `memory` is the budget, `ack` what is meant where nothing is said.
+/// Returns the section; `None` if no broker is named. `memory` is the budget, `ack` the default
+/// moment of success.
 pub(super) fn settings(
     file: &File,
     has_spool: bool,

@@ -1,4 +1,4 @@
-//! The MySQL frontend's part of the configuration.
+//! Checks the MySQL frontend's part of the configuration.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -31,7 +31,8 @@ pub struct MysqlSettings {
 }
 
 impl MysqlSettings {
-    /// Where clients connect, and a socket that a service manager opened there.
+    /// Returns the address where clients connect, and the socket that a service manager opened
+    /// there.
     pub fn listening(&mut self) -> (&mut SocketAddr, &mut Option<Arc<TcpListener>>) {
         (&mut self.config.listen, &mut self.config.socket)
     }
@@ -39,24 +40,25 @@ impl MysqlSettings {
     /// Checks that clients could log in as configured.
     ///
     /// # Errors
-    /// Why none could.
+    /// The reason why none could.
     pub(super) fn check(&self) -> Result<(), String> {
         self.config.check()
     }
 
-    /// Has these threads serve clients.
+    /// Sets the threads that serve clients.
     pub(super) fn serve_on(&mut self, threads: Threads) {
         self.config.threads = threads;
     }
 
-    /// Says where the frontend listens.
+    /// Describes where the frontend listens.
     pub fn greeting(&self, address: SocketAddr) -> String {
         let database = &self.config.target.database;
         format!("mysql listening on mysql://{address}/{database}")
     }
 }
 
-/// `None` if nothing says that it should listen. `url` is the database's.
+/// Returns the section; `None` if the frontend is not configured to listen. `url` is the
+/// database's.
 pub(super) fn settings(
     file: &File,
     url: &str,
@@ -65,7 +67,7 @@ pub(super) fn settings(
 ) -> Option<MysqlSettings> {
     let written = &file.mysql;
     let users = written.users.iter().map(user);
-    // Users are checked although nobody listens yet.
+    // Users are checked even if the frontend does not listen.
     let users: Vec<_> = users.filter_map(|user| faults.note(user)).collect();
     let listen = written.listen.as_ref()?;
     let target = faults.note(target(url))?;

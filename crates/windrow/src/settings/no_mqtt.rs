@@ -1,21 +1,21 @@
-//! A build without MQTT: `[mqtt]` can be read, but not asked for.
+//! A build without MQTT: `[mqtt]` can be read, but not be used.
 
 use windrow_http::Ack;
 
 use super::faults::Faults;
 use super::file::File;
 
-/// Nobody can make one.
+/// No value of this type exists.
 #[derive(Clone)]
 pub enum MqttSettings {}
 
 impl MqttSettings {
-    /// Says which topics of which broker are written.
+    /// Describes which topics of which broker are written.
     pub fn greeting(&self) -> String {
         match *self {}
     }
 
-    /// Connects to the broker and leaves again.
+    /// Connects to the broker and disconnects.
     #[expect(clippy::unused_async, reason = "a build with MQTT awaits an answer")]
     pub async fn try_connect(&self) -> Result<(), String> {
         match *self {}

@@ -1,4 +1,4 @@
-//! A build without PostgreSQL: `[pg]` can be read, but not asked for.
+//! A build without PostgreSQL: `[pg]` can be read, but not be used.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -9,12 +9,13 @@ use super::faults::Faults;
 use super::file::File;
 use super::tls::ServerTls;
 
-/// Nobody can make one.
+/// No value of this type exists.
 #[derive(Clone)]
 pub enum PgSettings {}
 
 impl PgSettings {
-    /// Where clients connect, and a socket that a service manager opened there.
+    /// Returns the address where clients connect, and the socket that a service manager opened
+    /// there.
     pub fn listening(&mut self) -> (&mut SocketAddr, &mut Option<Arc<TcpListener>>) {
         match *self {}
     }
@@ -24,12 +25,12 @@ impl PgSettings {
         match *self {}
     }
 
-    /// Has these threads serve clients.
+    /// Sets the threads that serve clients.
     pub(super) fn serve_on(&mut self, _: Threads) {
         match *self {}
     }
 
-    /// Says where the frontend listens.
+    /// Describes where the frontend listens.
     pub fn greeting(&self, _: SocketAddr) -> Vec<String> {
         match *self {}
     }

@@ -3,7 +3,7 @@
 use windrow_core::calendar::day_number;
 
 const SEQUENCE: u8 = 0x30;
-/// The version, which certificates of version 1 leave out.
+/// The tag of the version, which certificates of version 1 do not have.
 const VERSION: u8 = 0xa0;
 const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
@@ -43,7 +43,7 @@ fn element(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     Some((*tag, content, rest))
 }
 
-/// Returns the moment that a time spells. UTCTime has years of two digits, from 1950 on.
+/// Returns the moment that a text describes. UTCTime has years of two digits, from 1950 on.
 fn moment(kind: u8, text: &str) -> Option<i64> {
     let digits = text.strip_suffix('Z')?;
     let (year, rest) = match kind {

@@ -1,4 +1,4 @@
-//! The PostgreSQL frontend's part of the configuration.
+//! Checks the PostgreSQL frontend's part of the configuration.
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
@@ -31,15 +31,15 @@ const MAX_LANES: usize = 200;
 pub struct PgSettings {
     /// The frontend's own settings.
     pub config: PgConfig,
-    /// The most lanes at once. A session that would need one more has all its statements sent by
-    /// themselves.
+    /// The most lanes at once. A session that would need another one is not joined.
     pub max_lanes: usize,
-    /// The most connections to each database; `None`: what its server has room for.
+    /// The most connections to each database; `None` if the server is asked.
     pub max_server_connections: Option<usize>,
 }
 
 impl PgSettings {
-    /// Where clients connect, and a socket that a service manager opened there.
+    /// Returns the address where clients connect, and the socket that a service manager opened
+    /// there.
     pub fn listening(&mut self) -> (&mut SocketAddr, &mut Option<Arc<TcpListener>>) {
         (&mut self.config.listen, &mut self.config.socket)
     }
@@ -47,7 +47,7 @@ impl PgSettings {
     /// Checks that clients could log in as configured.
     ///
     /// # Errors
-    /// Why none could.
+    /// The reason why none could.
     pub(super) fn check(&self) -> Result<(), String> {
         match self.config.databases.is_empty() {
             // An error about their URLs was noted.
@@ -56,12 +56,12 @@ impl PgSettings {
         }
     }
 
-    /// Has these threads serve clients.
+    /// Sets the threads that serve clients.
     pub(super) fn serve_on(&mut self, threads: Threads) {
         self.config.threads = threads;
     }
 
-    /// Says where the frontend listens, a line each.
+    /// Describes where the frontend listens, in lines.
     pub fn greeting(&self, address: SocketAddr) -> Vec<String> {
         let databases = self.config.databases.iter();
         let listening = |database: &DatabaseConfig| {
@@ -79,8 +79,8 @@ impl PgSettings {
     }
 }
 
-/// `None` if nothing says that it should listen. `url` is the database's, which clients can name
-/// too.
+/// Returns the section; `None` if the frontend is not configured to listen. `url` is the
+/// database's, which clients can name too.
 pub(super) fn settings(
     file: &File,
     url: &str,
@@ -89,7 +89,7 @@ pub(super) fn settings(
 ) -> Option<PgSettings> {
     let pg = &file.pg;
     let users = pg.users.iter().map(user);
-    // What is written is looked at although nobody listens yet.
+    // Users are checked even if the frontend does not listen.
     let users: Vec<_> = users.filter_map(|user| faults.note(user)).collect();
     let Some(listen) = &pg.listen else {
         for (name, written) in &pg.databases {
@@ -168,7 +168,7 @@ fn numbers(config: &PgConfig) -> anyhow::Result<()> {
 }
 
 /// Returns the database of `database.url` first, under its own name, then those that are configured
-/// by name. One that is configured under that name takes its place.
+/// by name. One that is configured under that name replaces it.
 fn databases(file: &File, url: &str, join: bool) -> anyhow::Result<Vec<DatabaseConfig>> {
     let pg = &file.pg;
     let mut databases = Vec::new();

@@ -1,5 +1,4 @@
-//! A configuration file's text: what it says as far as it makes sense, and everything that is wrong
-//! with how it is written.
+//! Parses a configuration file's text: everything that is valid, and all errors of form.
 
 use std::fmt;
 use std::ops::Range;
@@ -14,7 +13,7 @@ use super::shown::Trouble;
 /// The most errors that are reported.
 const MOST: usize = 100;
 
-/// All that is wrong with a text; at least one.
+/// The errors in a text; at least one.
 #[derive(Debug)]
 pub(super) struct Troubles(pub(super) Vec<Trouble>);
 
@@ -31,13 +30,13 @@ impl fmt::Display for Troubles {
 
 impl std::error::Error for Troubles {}
 
-/// Reads a text. What is wrong is left out, so that the rest of it can be looked at.
+/// Parses a text. Leaves invalid parts out, so that the rest can be checked.
 pub(super) fn read(text: &str) -> (File, Vec<Trouble>) {
     let (mut table, errors) = DeTable::parse_recoverable(text);
     let mut troubles: Vec<Trouble> = Vec::new();
     let mut add = |error: &toml::de::Error| {
         let trouble = Trouble::new(text, error);
-        // What stands behind a fault on the same line is most often said because of it.
+        // An error often causes further ones later on the same line.
         if troubles.iter().all(|known| known.line != trouble.line) {
             troubles.push(trouble);
         }
@@ -63,7 +62,7 @@ pub(super) fn read(text: &str) -> (File, Vec<Trouble>) {
     (file, troubles)
 }
 
-/// Takes out the entry that a fault was found at. False if there is none.
+/// Removes the entry with an error. Returns false if there is none.
 fn leave_out(table: &mut DeTable<'_>, at: &Range<usize>) -> bool {
     let is_at =
         |key: &Spanned<_>, value: &Spanned<DeValue<'_>>| key.span() == *at || value.span() == *at;
@@ -81,7 +80,7 @@ fn leave_out(table: &mut DeTable<'_>, at: &Range<usize>) -> bool {
             return true;
         }
     }
-    // The fault is within a value that is no table.
+    // The error is within a value that is not a table.
     let around = table.iter().find(|(_, value)| {
         let span = value.span();
         span.start <= at.start && at.end <= span.end
@@ -114,7 +113,7 @@ fn leave_out_of(array: &mut DeArray<'_>, at: &Range<usize>) -> bool {
 pub(super) struct Key {
     /// The key's name with those of the tables around it, with dots between them.
     pub(super) path: String,
-    /// Where it stands, with its value; of a table where its name stands.
+    /// The range of the key and its value; for a table, that of its name.
     pub(super) span: Range<usize>,
     pub(super) is_table: bool,
 }

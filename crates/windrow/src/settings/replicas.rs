@@ -1,4 +1,4 @@
-//! The replicas' part of the configuration.
+//! Checks the replicas' part of the configuration.
 
 use anyhow::{Context, ensure};
 use windrow_core::{Secret, TableName};
@@ -8,22 +8,22 @@ use super::file::{self, File};
 use super::shown;
 use super::spool::Place;
 
-/// The most bytes of a log, unless set.
+/// The most bytes of a log, unless configured.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// The least that a log may be given.
+/// The smallest size that a log may have.
 const LEAST_BYTES: u64 = 64 << 20;
 
 /// The checked sections `[replicas]` and `[[replica]]`.
 pub struct ReplicaSettings {
-    /// When clients are answered.
+    /// The replicas that clients wait for.
     pub wait_for: WaitFor,
-    /// Where the logs are: a folder of each in a directory, or a topic of each, whose name begins
-    /// with that of the URL.
+    /// The place of the logs: a directory with a folder for each, or a topic for each, whose name
+    /// begins with that of the URL.
     pub place: Place,
     /// The most bytes that each log in files may hold.
     pub max_bytes: u64,
-    /// The replicas. At least one.
+    /// The replicas; at least one.
     pub replicas: Vec<OneReplica>,
 }
 
@@ -39,7 +39,7 @@ pub struct OneReplica {
     pub names: Names,
 }
 
-/// `None` if there is no replica.
+/// Returns the sections; `None` if there is no replica.
 pub(super) fn settings(file: &File) -> anyhow::Result<Option<ReplicaSettings>> {
     let all = &file.replicas;
     if file.replica.is_empty() {
@@ -77,7 +77,7 @@ pub(super) fn settings(file: &File) -> anyhow::Result<Option<ReplicaSettings>> {
     }))
 }
 
-/// Where the logs are.
+/// Returns the place of the logs.
 fn place(all: &file::Replicas) -> anyhow::Result<Place> {
     let directory = all.directory.as_ref();
     let directory = directory.filter(|path| !path.as_os_str().is_empty());

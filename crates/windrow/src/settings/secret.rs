@@ -1,4 +1,4 @@
-//! Secrets as they are written: the text itself, or where it is found.
+//! Reads secrets: the text itself, or the place of the text.
 
 use std::fmt;
 use std::fs::File;
@@ -10,7 +10,7 @@ use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use windrow_core::Secret;
 
-/// The beginning of every message about the place of a secret. Such a message holds no secret.
+/// The beginning of every message about the place of a secret. Such a message contains no secret.
 pub(super) const OF_PLACE: &str = "the secret's ";
 
 /// The most bytes of a file that holds a secret.
@@ -67,7 +67,7 @@ impl<'de> Visitor<'de> for Written {
     }
 }
 
-/// Returns the text of a file, without the line end behind it.
+/// Returns the text of a file, without the line end at its end.
 pub(super) fn of_file(path: &Path) -> io::Result<Secret> {
     let mut text = String::new();
     let mut file = File::open(path)?.take(MOST + 1);

@@ -5,13 +5,13 @@
 pub(super) struct ConfigKey {
     /// The key's name in its section.
     pub(super) name: &'static str,
-    /// A few words on it, for the page.
+    /// A short description for the page.
     pub(super) about: &'static str,
     /// True if a change takes effect when the file is read again, without a restart.
     pub(super) is_reloaded: bool,
     /// True if the value may hold a secret, so that no error shows it.
     pub(super) is_secret: bool,
-    /// True if it is a table of the file, whose keys are listed by themselves.
+    /// True if it is a table of the file, whose keys are listed separately.
     pub(super) is_section: bool,
 }
 

@@ -1,5 +1,4 @@
-//! Parts of the configuration that may be shown: everything that is not known to be harmless may be
-//! a
+//! Parts of the configuration that may be shown. Everything that is not known to be harmless may be
 //! secret.
 
 use std::fmt;
@@ -20,7 +19,7 @@ const SHOWN: [&str; 8] = [
 ];
 
 /// Returns a database URL as it may be shown: without its password, and without the values of
-/// parameters that are not known to be harmless. What cannot be read shows its scheme alone.
+/// parameters that are not known to be harmless. For an invalid URL, only the scheme is shown.
 pub(crate) fn url(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
         return without_authority(url);
@@ -28,7 +27,7 @@ pub(crate) fn url(url: &str) -> String {
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, tail) = rest.split_at(end);
     if tail.contains('@') {
-        // A password with an unencoded slash: its end is unknown.
+        // The password contains an unencoded slash, so its end is unknown.
         return format!("{scheme}://***");
     }
     let (user, hosts) = match authority.rsplit_once('@') {
@@ -42,7 +41,7 @@ pub(crate) fn url(url: &str) -> String {
     format!("{scheme}://{user}{hosts}{}", tail_of(tail))
 }
 
-/// `sqlite:PATH` and the like.
+/// Returns a URL such as `sqlite:PATH`, which has no host.
 fn without_authority(url: &str) -> String {
     match url.split_once(':') {
         Some(("sqlite", _)) => tail_of(url),
@@ -51,7 +50,7 @@ fn without_authority(url: &str) -> String {
     }
 }
 
-/// Returns a path with the parameters behind it.
+/// Returns a path with the parameters after it.
 fn tail_of(tail: &str) -> String {
     let tail = tail.split('#').next().unwrap_or_default();
     let Some((path, query)) = tail.split_once('?') else {
@@ -65,15 +64,15 @@ fn tail_of(tail: &str) -> String {
     format!("{path}?{}", shown.collect::<Vec<_>>().join("&"))
 }
 
-/// True for values that hold nothing but themselves: a URL that was put together badly may go on in
-/// one.
+/// Returns true for values without special characters: the value of a badly written URL may contain
+/// the rest of it.
 fn is_plain(value: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     value.bytes().all(plain)
 }
 
-/// An error in a configuration file, with its line: never the line itself, and of a key whose value
-/// may be a secret no more than its name.
+/// An error in a configuration file, with the number of its line but never its text. If a value may
+/// be secret, only the key's name is shown.
 #[derive(Debug)]
 pub(crate) struct Trouble {
     /// The line, from 1.
@@ -82,7 +81,7 @@ pub(crate) struct Trouble {
 }
 
 impl Trouble {
-    /// Of a text and what its reader says of it.
+    /// Makes an error of a text and the parser's message.
     pub(crate) fn new(text: &str, error: &toml::de::Error) -> Self {
         let at = error.span().map_or(0, |span| span.start.min(text.len()));
         let before = text.get(..at).unwrap_or_default();
@@ -98,8 +97,8 @@ impl Trouble {
             let said = error.message().to_owned();
             return Self { line, said };
         }
-        // A line without a key goes on with a value of a line before it, and what is no key may be
-        // anything.
+        // A line without a key continues a value of an earlier line. A text that is not a key may
+        // be anything.
         let is_key = |c: char| c.is_ascii_alphanumeric() || "_-.[] ".contains(c);
         let names_key = key.chars().all(is_key);
         if names_key && error.message() == "duplicate key" {
@@ -126,8 +125,8 @@ pub(super) fn line_of(text: &str, at: usize) -> usize {
     before.iter().filter(|byte| **byte == b'\n').count() + 1
 }
 
-/// Returns the message for an unknown name, with the one that was most likely meant; `None` for any
-/// other error.
+/// Returns the message for an unknown name, with the most similar known one; `None` for any other
+/// error.
 fn unknown(message: &str) -> Option<String> {
     let is_key = message.starts_with("unknown field `");
     if !is_key && !message.starts_with("unknown variant `") {
@@ -136,7 +135,7 @@ fn unknown(message: &str) -> Option<String> {
     let mut names = message.split('`').skip(1).step_by(2);
     let (written, known) = (names.next()?, names.collect::<Vec<_>>());
     let what = if is_key { "key" } else { "value" };
-    // A value whose quotes were left out or doubled goes on with the lines behind it.
+    // A value whose quotes are missing or doubled continues on the next lines.
     let shown = match is_plain(written) {
         true => format!(" {written}"),
         false => String::new(),
@@ -152,7 +151,7 @@ fn unknown(message: &str) -> Option<String> {
     Some(said)
 }
 
-/// Returns the name that was most likely meant.
+/// Returns the known name that is most similar.
 fn nearest<'n>(written: &str, known: &[&'n str]) -> Option<&'n str> {
     let written = written.to_ascii_lowercase().replace('-', "_");
     let distances = known
@@ -163,7 +162,7 @@ fn nearest<'n>(written: &str, known: &[&'n str]) -> Option<&'n str> {
         .map(|(_, name)| name)
 }
 
-/// Returns a reader's message about a value, without the value.
+/// Returns the parser's message about a value, without the value.
 fn without_value(key: &str, message: &str) -> String {
     match message.rsplit_once(", expected ") {
         Some((found, "a string")) if number_of(found).is_some() => {
@@ -177,16 +176,16 @@ fn without_value(key: &str, message: &str) -> String {
     }
 }
 
-/// Returns the whole number that a reader has found in place of another type.
+/// Returns the integer that a parser has found instead of another type.
 fn number_of(found: &str) -> Option<&str> {
     let number = found.strip_prefix("invalid type: integer `")?;
     number.strip_suffix('`')
 }
 
-/// Returns what is expected, in the words of a configuration file.
+/// Returns the expected type in the terms of a configuration file.
 fn in_words(expected: &str) -> &str {
     match expected {
-        // The reader of sizes.
+        // The message of the parser of sizes.
         "parsable string" | "an integer or string" => {
             "a size such as \"64MiB\" or \"500kB\", or a number of bytes"
         }

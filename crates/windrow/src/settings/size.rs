@@ -1,8 +1,8 @@
-//! Sizes in memory.
+//! Parses sizes in memory.
 
 use anyhow::{Context, ensure};
 
-/// Returns a size in bytes, or its default if none is written. `name`: the setting's.
+/// Returns a size in bytes, or its default if none is written. `name` is the setting's name.
 pub(super) fn bytes(
     name: &str,
     size: Option<bytesize::ByteSize>,

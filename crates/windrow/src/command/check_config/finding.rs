@@ -11,7 +11,7 @@ pub(super) struct ConnectFinding {
 }
 
 impl ConnectFinding {
-    /// Returns the finding for something that is as it should be.
+    /// Returns the finding of a check that succeeded.
     pub(super) fn good(subject: impl Into<String>, said: impl Into<String>) -> Self {
         Self {
             subject: subject.into(),
@@ -19,7 +19,7 @@ impl ConnectFinding {
         }
     }
 
-    /// Returns the finding for something that is wrong, with what to do about it.
+    /// Returns the finding of a check that failed, with what to do about it.
     pub(super) fn bad(subject: impl Into<String>, said: impl Into<String>) -> Self {
         Self {
             subject: subject.into(),

@@ -1,4 +1,4 @@
-//! The rights of Windrow's role: to insert, and to create tables if it is to.
+//! Checks the rights of Windrow's role: to insert, and to create tables if it must.
 
 use std::path::Path;
 
@@ -16,8 +16,8 @@ const RIGHTS: &str = "rights";
 /// The rights to its own tables that Windrow uses.
 const OWN_RIGHTS: &str = "SELECT, INSERT, UPDATE, DELETE";
 
-/// Checks the rights of the role of `database.url`. None are found for databases that do not tell
-/// them.
+/// Checks the rights of the role of `database.url`. Returns no finding for databases that do not
+/// tell them.
 ///
 /// # Errors
 /// The error of the database.
@@ -30,7 +30,7 @@ pub(super) async fn of_role(settings: &Settings) -> Result<Vec<ConnectFinding>, 
     Ok(rights.map_or_else(Vec::new, |rights| of_tables(&rights, settings)))
 }
 
-/// Checks that the process may write a file and create others beside it, as SQLite does.
+/// Checks that the process may write a file and create others in its folder, as SQLite does.
 fn of_file(file: &Path) -> ConnectFinding {
     let folder = folder_of(file).unwrap_or_else(|| file.to_owned());
     let may = |path: &Path| access(path, AccessFlags::W_OK).is_ok();
@@ -108,7 +108,7 @@ fn inserts(rights: &WriteRights) -> ConnectFinding {
     ConnectFinding::good(RIGHTS, said)
 }
 
-/// Returns why a table that is needed cannot be written to. `needed`: the rights that Windrow uses.
+/// Returns why a required table cannot be written to. `needed` lists the rights that Windrow uses.
 fn missing(
     rights: &WriteRights,
     table: &str,

@@ -33,7 +33,7 @@ fn state(directory: &Path, wanted: u64) -> Result<&'static str, String> {
     }
     let said = match FileSpool::check(directory) {
         Ok(()) => "is writable, and no process uses it",
-        // The configuration of a gateway that runs is checked too.
+        // The gateway with this configuration may be running.
         Err(SpoolFault::InUse { .. }) => {
             "is in use: right if the gateway of this configuration runs; else name another directory"
         }

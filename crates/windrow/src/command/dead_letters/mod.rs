@@ -17,7 +17,7 @@ use crate::command::run;
 use crate::output::counted;
 use crate::{output, telemetry};
 
-/// Some letters were refused again, or were not there.
+/// The exit status if some letters were refused again or did not exist.
 const SOME_LEFT: u8 = 3;
 
 /// Letters that are read at once.
@@ -77,7 +77,7 @@ async fn show(args: &Show) -> anyhow::Result<ExitCode> {
 /// The action for each letter.
 #[derive(Clone, Copy)]
 enum Verb<'a> {
-    /// With the file of its entry, if that is not in the table.
+    /// The action `retry`, with the file of the letter's entry if that is not in the table.
     Retry(Option<&'a Path>),
     Drop,
 }
@@ -129,8 +129,8 @@ async fn some(
     Ok(())
 }
 
-/// Takes the letters that are there at the start: another run takes what comes meanwhile, such as
-/// what a spool refuses again.
+/// Processes the letters that exist at the start. Letters that come later, such as those that a
+/// spool refuses again, need another run.
 async fn all(books: &mut Books, verb: Verb<'_>, tally: &mut Tally) -> Result<(), Fault> {
     let mut after = 0;
     let last = last(books).await?;
@@ -180,7 +180,7 @@ impl Tally {
         Ok(())
     }
 
-    /// Says in one line what was done.
+    /// Returns a sentence about what was done.
     fn sentence(&self, verb: Verb<'_>) -> String {
         let mut text = format!(
             "{} {}",

@@ -9,17 +9,17 @@ use windrow_spool::codec::decode_unit;
 
 /// Lines of a list.
 pub(super) struct Listing {
-    /// Where a line is cut: the width of the terminal.
+    /// The length at which a line is cut: the width of the terminal.
     width: Option<usize>,
     /// True once the names of the columns were written.
     begun: bool,
 }
 
-/// The widths of the columns but the last.
+/// The widths of the columns, except for the last.
 const WIDTHS: [usize; 4] = [6, 24, 20, 5];
 
 impl Listing {
-    /// On a terminal lines are cut to its width; elsewhere they are whole.
+    /// Makes a list whose lines are cut to the width of a terminal, if it is shown there.
     pub(super) fn new(on_terminal: bool) -> Self {
         let width = || terminal_size().map(|(width, _)| usize::from(width.0));
         Self {
@@ -50,7 +50,7 @@ impl Listing {
     fn line(&self, text: &mut String, [id, when, destination, code, message]: [&str; 5]) {
         let [a, b, c, d] = WIDTHS;
         let line = format!("{id:>a$}  {when:<b$}  {destination:<c$}  {code:<d$}  {message}");
-        // A message of several lines, or one that moves the cursor, is still one line here.
+        // A message of several lines, or with control characters, must stay one line.
         let plain = line.chars().map(|c| if c.is_control() { ' ' } else { c });
         match self.width {
             Some(width) => text.extend(plain.take(width)),
@@ -60,7 +60,7 @@ impl Listing {
     }
 }
 
-/// Returns all that is kept of a letter, a line each.
+/// Returns everything that is kept of a letter, one line each.
 pub(super) fn all(kept: &KeptLetter) -> String {
     let letter = &kept.letter;
     let id = kept.id.to_string();

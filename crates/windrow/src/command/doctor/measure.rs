@@ -1,4 +1,4 @@
-//! The gain of joined writes, measured on a table that is made for it and dropped.
+//! Measures what joined writes gain, on a table that is created for it and dropped.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ const ROWS: u32 = 1000;
 /// The time limit of the server's answers.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Asks for the number of connections that the server still has room for.
+/// The query for the number of connections that the server can still accept.
 const ROOM: &str = "SELECT pg_catalog.current_setting('max_connections')::int \
      - pg_catalog.current_setting('superuser_reserved_connections')::int \
      - (SELECT count(*) FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend')";
@@ -29,10 +29,10 @@ pub(super) struct Costs {
     room: i64,
 }
 
-/// Measures for some two seconds.
+/// Measures for about two seconds.
 ///
 /// # Errors
-/// What the server says; a role that may not make a table, above all.
+/// The server's own errors, most likely for a role that may not create a table.
 pub(super) async fn run(url: &str) -> anyhow::Result<Costs> {
     let target = Target::parse(url)?;
     let mut wire = Wire::connect(&target, &[], PATIENCE).await?;
@@ -71,7 +71,7 @@ async fn costs(wire: &mut Wire, table: &str) -> anyhow::Result<(Duration, Durati
     Ok((alone, joined / ROWS))
 }
 
-/// Returns the time that a statement takes, of as many as are done in [`TIME`].
+/// Returns the time that a statement takes. Repeats it for [`TIME`].
 async fn repeat(wire: &mut Wire, statement: impl Fn(u32) -> String) -> anyhow::Result<Duration> {
     let (begun, mut done) = (Instant::now(), 0);
     while begun.elapsed() < TIME {
@@ -81,7 +81,7 @@ async fn repeat(wire: &mut Wire, statement: impl Fn(u32) -> String) -> anyhow::R
     Ok(begun.elapsed() / done.max(1))
 }
 
-/// Executes a statement; the first value of its first row.
+/// Executes a statement, and returns the first value of its first row.
 async fn ask(wire: &mut Wire, statement: &str) -> Result<Option<String>, Fault> {
     let rows = wire.simple(statement).await;
     let rows = rows.map_err(|broken| Fault::unavailable(broken.to_string()))??;

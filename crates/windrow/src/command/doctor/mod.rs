@@ -1,4 +1,4 @@
-//! `windrow doctor`: what Windrow would make of a database, in words.
+//! `windrow doctor`: describes which writes of a database Windrow would join.
 
 mod args;
 #[cfg(feature = "postgres")]

@@ -1,10 +1,10 @@
-//! The report of `windrow doctor`.
+//! Writes the report of `windrow doctor`.
 
 use windrow::doctor::{ClientStatements, Seen};
 use windrow_core::apart::Apart;
 use windrow_core::{Level, Op, Standing};
 
-/// Returns the report. `most`: the most tables that were looked at.
+/// Returns the report. `most` is the limit of tables that were described.
 pub(super) fn report(seen: &Seen, most: usize) -> String {
     let mut text = head(seen, most);
     for (level, what) in [
@@ -84,8 +84,8 @@ fn head(seen: &Seen, most: usize) -> String {
     }
 }
 
-/// Returns a table with its writes; and what keeps them from sharing more, with what can be done
-/// about it. `None` if it is about reads alone.
+/// Returns a line for a table with its writes, the reason why they are not joined with more others,
+/// and what can be done about it. `None` if only reads are concerned.
 fn line(standing: &Standing) -> Option<String> {
     let writes = standing.ops.iter().filter(|op| **op != Op::Get);
     let ops: Vec<&str> = writes.map(|op| op.as_str()).collect();

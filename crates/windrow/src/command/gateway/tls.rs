@@ -1,5 +1,5 @@
-//! TLS to a gateway on this machine. Its certificate is for the name that clients use, not for
-//! 127.0.0.1, so the certificate is not verified; hence only loopback addresses are asked this way.
+//! TLS to a gateway on this machine. Its certificate is for the name that clients use, and not for
+//! 127.0.0.1, so it is not verified. Therefore only loopback addresses are allowed.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -36,7 +36,7 @@ pub(super) fn start(
     Ok(StreamOwned::new(connection, stream))
 }
 
-/// Takes any certificate whose key signed the handshake.
+/// Accepts any certificate whose key signed the handshake.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
 

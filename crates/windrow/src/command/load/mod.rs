@@ -1,4 +1,4 @@
-//! `windrow load`: files into a table.
+//! `windrow load`: loads files into a table.
 
 mod args;
 mod show;
@@ -139,7 +139,7 @@ async fn to_the_end(args: &Load, told_at_end: &mut Told) -> anyhow::Result<ExitC
                 telemetry::say(&unfinished(file, *line));
             }
             telemetry::say(&sentence(&summary, started.elapsed().as_secs_f64()));
-            // Rows that an earlier run has put into the file of rejects are not in either.
+            // Rows that an earlier run wrote to the file of rejects are not in the table either.
             let any_left = !summary.left.is_empty();
             Ok(
                 match summary.counts.rejected > 0 || any_refused || any_left {
@@ -169,7 +169,7 @@ fn how_to_go_on(resumes: bool) -> &'static str {
     }
 }
 
-/// Describes columns that were made or widened, and the words that have made them text.
+/// Describes columns that were created or widened, and the words because of which they are text.
 fn made(columns: &[MadeColumn]) -> Vec<String> {
     let list = |declared: bool| -> Vec<String> {
         let columns = columns.iter().filter(|made| made.declared == declared);
@@ -216,7 +216,7 @@ fn unfinished(file: &str, line: u64) -> String {
     )
 }
 
-/// Says in one line what was done.
+/// Returns a sentence about what was done.
 fn sentence(summary: &Summary, seconds: f64) -> String {
     let counts = summary.counts;
     let files = match summary.files {

@@ -9,7 +9,7 @@ use windrow::load::{Meter, Reading};
 use crate::command::progress::{DRAWN, LINES, Screen};
 use crate::telemetry;
 
-/// Tells how far it is until its future is dropped.
+/// Reports the progress until its future is dropped.
 pub(super) async fn run(screen: Arc<Screen>, meter: Arc<Meter>, bytes: Option<u64>) {
     let started = Instant::now();
     if let Some(bar) = &screen.bar {
@@ -52,7 +52,7 @@ fn message(read: &Reading, elapsed: Duration) -> String {
     text
 }
 
-/// One line, for a log.
+/// Returns the progress as one line, for a log.
 fn line(read: &Reading, bytes: Option<u64>, elapsed: Duration) -> String {
     let mut text = message(read, elapsed).replace("  ", ", ");
     match bytes {

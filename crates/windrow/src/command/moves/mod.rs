@@ -1,4 +1,4 @@
-//! `windrow move`: rows of a table that serves as a queue into their final tables.
+//! `windrow move`: moves rows of a table that serves as a queue to their final tables.
 
 mod args;
 mod show;
@@ -19,8 +19,8 @@ use crate::{output, telemetry};
 /// The command's name.
 const NAME: &str = "move";
 
-/// Exit status of a move that came to its end with rows in the dead letters, or left because others
-/// refer to them.
+/// The exit status of a complete move that left rows in the dead letters, or in the source because
+/// other rows refer to them.
 const SOME_LEFT: u8 = 3;
 
 /// Runs the command.
@@ -116,7 +116,7 @@ async fn to_the_end(args: &Move, told_at_end: &mut Told) -> anyhow::Result<ExitC
     })
 }
 
-/// Says in one line what was done.
+/// Returns a sentence about what was done.
 fn sentence(counted: Counted, seconds: f64) -> String {
     let rate = (counted.moved + counted.rejected) as f64 / seconds.max(1e-3);
     let batches = if counted.batches == 1 {
@@ -146,8 +146,8 @@ fn of_referrers(planned: &[Planned], referrers: &[&str]) -> String {
     }
 }
 
-/// Returns what would be moved, a line for each destination, and before them a line for each thing
-/// that deleting the rows runs. `allowed`: by --delete-effects.
+/// Returns what would be moved, one line for each destination, after one line for each side effect
+/// of deleting the rows. `allowed` is true with --delete-effects.
 fn listing(planned: &[Planned], effects: &[Box<str>], allowed: bool) -> String {
     let mut text = String::new();
     for effect in effects {

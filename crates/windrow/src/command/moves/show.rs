@@ -9,7 +9,7 @@ use windrow::moves::{Counted, Counts};
 use crate::command::progress::{DRAWN, LINES, Screen};
 use crate::telemetry;
 
-/// Tells how far it is until its future is dropped.
+/// Reports the progress until its future is dropped.
 pub(super) async fn run(screen: Arc<Screen>, counts: Arc<Counts>) {
     let started = Instant::now();
     if let Some(bar) = &screen.bar {

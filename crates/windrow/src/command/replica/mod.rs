@@ -1,4 +1,4 @@
-//! `windrow replica`: adding replicas, asking how they are, comparing and mending them.
+//! `windrow replica`: adds replicas, shows their state, compares and repairs them.
 
 mod args;
 mod status;
@@ -18,7 +18,7 @@ use self::args::{Add, Check, Ends, ReplicaCommand};
 use crate::command::run;
 use crate::output;
 
-/// Something differs.
+/// The exit status if something differs.
 const DIFFERS: u8 = 1;
 
 /// Runs the command.
@@ -117,8 +117,7 @@ fn line(checked: &Checked) -> String {
     text
 }
 
-/// Prints the configuration of a replica. Its log is made at the next start, which has all rows
-/// copied.
+/// Prints the configuration of a replica. The next start creates its log and copies all rows.
 async fn add(args: &Add) -> anyhow::Result<ExitCode> {
     let (primary, replica, names) = open(&args.ends).await?;
     let here = inventory(&primary)?;

@@ -1,4 +1,4 @@
-//! `windrow replica status`: how the replicas of a running gateway are.
+//! `windrow replica status`: shows the state of a running gateway's replicas.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,8 @@ use super::args::ReplicaStatusArgs;
 use crate::command::gateway::Gateway;
 use crate::output::{self, counted};
 
-/// Asks, and prints. Exits with 1 where a replica is away, or its log takes nothing.
+/// Requests the state and prints it. Exits with 1 if a replica is unreachable, or its log accepts
+/// nothing.
 pub(super) fn run(args: &ReplicaStatusArgs) -> anyhow::Result<ExitCode> {
     let gateway = Gateway::new(&args.http, args.admission.token.as_ref());
     let lanes = gateway.get("/v1/lanes")?;
@@ -84,7 +85,7 @@ fn line(replica: &Value) -> String {
     line
 }
 
-/// Says how many statements no replica has got.
+/// Returns how many statements have reached no replica.
 fn untold(replicas: &[Value]) -> Option<String> {
     let untold = replicas.first()?.get("untold")?.as_u64()?;
     (untold > 0).then(|| {

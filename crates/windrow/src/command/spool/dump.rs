@@ -1,4 +1,4 @@
-//! `windrow spool dump`: entries as lines of JSON.
+//! `windrow spool dump`: prints entries as lines of JSON.
 
 use std::fmt::Write as _;
 use std::io::{self, BufWriter, Write as _};
@@ -18,7 +18,7 @@ use super::show::time;
 use super::topic;
 use crate::telemetry;
 
-/// Prints what can be read; errors go to standard error.
+/// Prints everything that can be read. Errors are printed to standard error.
 pub(super) async fn run(args: &Dump) -> anyhow::Result<ExitCode> {
     let partition = args.partition;
     if let Some(url) = args.place.topic() {
@@ -51,11 +51,11 @@ pub(super) async fn run(args: &Dump) -> anyhow::Result<ExitCode> {
 /// The state of the output.
 struct Printing {
     out: BufWriter<io::Stdout>,
-    /// The position that comes next.
+    /// The next position.
     next: Position,
-    /// Entries that may still be printed.
+    /// The number of entries that may still be printed.
     left: u64,
-    /// Places that could not be read.
+    /// The number of places that could not be read.
     faults: usize,
     failed: Option<io::Error>,
 }
@@ -92,7 +92,7 @@ impl Printing {
         ControlFlow::Continue(())
     }
 
-    /// Ends the output. A reader that has left is no error.
+    /// Ends the output. It is no error if the reader has closed it.
     fn end(mut self) -> anyhow::Result<ExitCode> {
         let flushed = self.out.flush();
         match self.failed.map_or(flushed, Err) {
@@ -159,7 +159,7 @@ fn push_write(json: &mut String, write: &Write) {
     json.push('}');
 }
 
-/// A member of an object, without its braces.
+/// Appends a member of an object.
 fn push_member(json: &mut String, name: &str, value: &Value) {
     let object = record::object([(&Name::from(name), value)]);
     json.push_str(

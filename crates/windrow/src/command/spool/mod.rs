@@ -1,4 +1,4 @@
-//! `windrow spool`: what is in a spool.
+//! `windrow spool`: shows what is in a spool.
 
 mod args;
 mod dump;
@@ -65,7 +65,8 @@ fn exit(survey: &Survey) -> ExitCode {
     ExitCode::from(if damaged { DAMAGED } else { 0 })
 }
 
-/// Reads all of a spool. That in a topic is read only if `whole`: the brokers check what they keep.
+/// Reads a whole spool. One in a topic is read only if `whole` is true, because the brokers check
+/// what they keep.
 async fn survey(place: &SpoolLocation, whole: bool) -> anyhow::Result<Survey> {
     if let Some(url) = place.topic() {
         return topic::survey(url, whole).await;

@@ -1,4 +1,4 @@
-//! The report on a spool.
+//! Writes the report on a spool.
 
 use std::fmt::Write;
 use std::time::SystemTime;
@@ -7,7 +7,8 @@ use bytesize::ByteSize;
 use serde_json::{Value, json};
 use windrow_spool::inspect::{PartitionSurvey, Survey};
 
-/// Returns a spool in some lines. `applied`: how far the database has applied each partition.
+/// Returns a report of some lines. `applied` holds the positions up to which the database has
+/// applied each partition.
 pub(super) fn status(survey: &Survey, applied: Option<&[Option<u64>]>) -> String {
     let made = survey.made.map(|made| format!(", made {}", time(made)));
     let mut text = format!("spool {}{}\n", survey.id, made.unwrap_or_default());

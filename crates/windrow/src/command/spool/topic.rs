@@ -1,4 +1,4 @@
-//! A spool that is a topic: read as a gateway reads it, and nothing is changed.
+//! Reads a spool in a topic as a gateway does. Changes nothing.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use windrow_spool::{Entry, Log, Position, SpoolFault};
 /// The time limit of the brokers' answers.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Bytes that are read at once.
+/// The bytes that are read at once.
 const PORTION: usize = 1 << 20;
 
-/// Returns the content of a topic; `whole`: all of it is read too.
+/// Returns the content of a topic. If `whole` is true, all entries are read too.
 pub(super) async fn survey(url: &str, whole: bool) -> anyhow::Result<Survey> {
     let spool = topic_to_read(url).await?;
     let mut partitions = Vec::new();
@@ -52,7 +52,8 @@ pub(super) async fn survey(url: &str, whole: bool) -> anyhow::Result<Survey> {
     })
 }
 
-/// Gives the entries of a partition from a position on, up to what was there at the beginning.
+/// Passes on the entries of a partition from a position on, up to the end that it had at the
+/// beginning.
 pub(super) async fn read(
     url: &str,
     partition: u32,

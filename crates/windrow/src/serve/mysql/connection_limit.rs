@@ -9,17 +9,17 @@ use windrow_mysqlwire::connect::connect;
 use windrow_mysqlwire::query::{put_query, read_reply, text_row};
 use windrow_mysqlwire::{CapabilityFlags, Credential, LoginRequest, MariadbCapabilities, Target};
 
-/// The number of connections if the server cannot be asked: what MySQL takes by default, less those
-/// of lanes.
+/// The number of connections if the server cannot be asked: MySQL's default limit, without those of
+/// lanes.
 const GUESS: usize = 130;
 
 /// The fewest connections.
 const LEAST: usize = 4;
 
-/// The part of the server's connections that is left to lanes and to others: one of so many.
+/// The share of the server's connections that is left to lanes and others, as a divisor.
 const RESERVED_PART: usize = 8;
 
-/// Returns the most server connections of sessions, if nothing else is configured.
+/// Returns the most server connections of sessions, unless it is configured.
 pub(super) async fn find(target: &Target, limit: Duration) -> usize {
     let Some(most) = ask(target, limit).await else {
         warn!(

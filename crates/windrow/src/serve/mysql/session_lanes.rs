@@ -19,13 +19,13 @@ pub(crate) struct MysqlSessionLanes(ClientLanes<MysqlLaneKind>);
 /// The server that lanes write to.
 struct MysqlLaneKind {
     target: Target,
-    /// The same server, for signs of life.
+    /// The same server, for pings.
     server: Arc<dyn Database>,
     options: Options,
 }
 
 impl MysqlSessionLanes {
-    /// None yet.
+    /// Makes an empty set of lanes.
     pub(crate) fn new(
         (target, server): (Target, Arc<dyn Database>),
         options: Options,
@@ -82,7 +82,8 @@ impl LaneKind for MysqlLaneKind {
         })
     }
 
-    /// All lanes write to one server, whatever database they name.
+    /// Returns the same name for all lanes, because they write to one server, whatever database
+    /// they name.
     fn database(&self, _: &LaneLogin) -> Name {
         Name::from("")
     }

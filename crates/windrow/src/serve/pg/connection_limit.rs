@@ -1,4 +1,4 @@
-//! The number of connections that a server has room for.
+//! Finds the number of connections that a server can still accept.
 
 use std::time::Duration;
 
@@ -20,8 +20,8 @@ const QUESTION: &str = "SELECT pg_catalog.current_setting('max_connections')::in
      - (SELECT count(*) FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend' \
      AND pid <> pg_catalog.pg_backend_pid())";
 
-/// Returns the most connections to a database, if nothing else is configured: what its server has
-/// room for at this moment, less a quarter, shared with the other databases of the same server.
+/// Returns the most connections to a database, unless it is configured: three quarters of those
+/// that its server can still accept, shared with the other databases of the same server.
 pub(super) async fn of(
     database: &DatabaseConfig,
     all: &[DatabaseConfig],
@@ -44,7 +44,7 @@ pub(super) async fn of(
     most
 }
 
-/// Warns where a server has not the room that is configured.
+/// Warns if the server cannot accept as many connections as are configured.
 pub(super) async fn check(database: &DatabaseConfig, most: usize, patience: Duration) {
     let Some(room) = ask(&database.target, patience).await else {
         return;

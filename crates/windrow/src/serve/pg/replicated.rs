@@ -1,4 +1,4 @@
-//! Writes of SQL clients, as replicas follow them.
+//! Passes the writes of SQL clients on to replicas.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use windrow_core::{Name, Sink};
 use windrow_postgres::StatementSink;
 use windrow_replicas::Primary;
 
-/// The primary of replicas, and the name that clients know its database by.
+/// The primary of replicas, and its database's name for clients.
 pub(super) struct Replicated {
     primary: Arc<Primary>,
     database: Name,
@@ -20,8 +20,8 @@ impl Replicated {
         }
     }
 
-    /// Returns the sink of a lane of a database, which tells replicas of its rows if the database
-    /// is theirs.
+    /// Returns the sink of a lane. If the lane's database is the primary, the sink notes its rows
+    /// for the replicas.
     pub(super) fn follow(&self, database: &Name, sink: Arc<StatementSink>) -> Arc<dyn Sink> {
         match self.database == *database {
             true => self.primary.follow(sink),

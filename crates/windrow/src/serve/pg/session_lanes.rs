@@ -17,13 +17,13 @@ use super::slotted::SlottedSink;
 use crate::serve::client_lanes::{ClientLanes, LaneDatabase, LaneKind, LaneSizes, StatementSource};
 use crate::serve::lane_view::LaneView;
 
-/// The time limit of a sign of life.
+/// The time limit of a ping.
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// All lanes of SQL sessions.
 pub(crate) struct SessionLanes {
     lanes: ClientLanes<PgLaneKind>,
-    /// Known to the connection_slots as long as these lanes are there.
+    /// Registers the lanes with the connection slots, for as long as the lanes exist.
     _resting: Vec<Arc<dyn IdleConnections>>,
 }
 
@@ -35,7 +35,7 @@ struct PgLaneKind {
     replicated: Option<Replicated>,
 }
 
-/// The lanes of one database, as those who may give connections up.
+/// The lanes of one database, which can give up idle connections.
 struct Resting {
     session_lanes: Weak<SessionLanes>,
     database: Name,
@@ -51,7 +51,7 @@ impl IdleConnections for Resting {
 }
 
 impl SessionLanes {
-    /// None yet.
+    /// Makes an empty set of lanes.
     pub(crate) fn new(
         databases: Vec<DatabaseConfig>,
         options: Options,
@@ -88,7 +88,7 @@ impl SessionLanes {
         lanes.map(|(key, status)| (key.identity, status)).collect()
     }
 
-    /// Returns the counts of all lanes since the start. They never fall.
+    /// Returns the counts of all lanes since the start. They never decrease.
     pub(crate) fn counts(&self) -> LaneCounts {
         let totals = self.lanes.counts();
         LaneCounts {
@@ -173,7 +173,7 @@ impl LaneKind for PgLaneKind {
         match Wire::connect(&known.target, &[], PING_TIMEOUT).await {
             Ok(wire) => wire.terminate().await,
             Err(fault) if fault.class == FaultClass::Unavailable => return Err(fault),
-            // A server that refuses this login is there.
+            // A server that refuses this login can be reached.
             Err(_) => {}
         }
         Ok(())

@@ -9,7 +9,8 @@ use windrow_core::sink::Purpose;
 use windrow_core::{Canceller, Executor, Fault, Profile, Report, Sink, Unit};
 use windrow_pg::{ConnectionSlot, ConnectionSlots};
 
-/// For how long a connection may go on from batch to batch while others wait for one.
+/// The time for which a connection may execute one batch after another while others wait for a
+/// connection.
 const TURN: Duration = Duration::from_millis(100);
 
 /// A sink whose connections take connection_slots.
@@ -58,7 +59,7 @@ impl Executor for SlottedExecutor {
     async fn execute(&mut self, units: &[Unit]) -> Report {
         let mut report = self.executor.execute(units).await;
         if self.connection_slots.is_wanted() && self.slot.age() > TURN {
-            // The next batch gets a connection in its turn.
+            // The next batch must wait for a connection like the others.
             report.usable = false;
         }
         report
