@@ -1,22 +1,23 @@
-//! A batch to another database: its rows are written there while they are locked here, and deleted
-//! here once they are committed there.
+//! Moves a batch to another database: its rows are written there while they are locked here, and
+//! deleted here once they are committed there.
 //!
 //! The order of commits shows how far a dead mover had come:
 //!
 //! 1. in the destination: each row together with its marker, which names the batch;
 //! 2. in the source: the rows deleted, the batch noted;
-//! 3. in the destination: the batch's markers go; in the source: the batch is forgotten.
+//! 3. in the destination: the batch's markers are removed; in the source: the batch is forgotten.
 //!
-//! A row that is in the source and has a marker: if the marker's batch is not noted, step 2 never
-//! came, and the row only goes. If it is noted, the row that the marker was made for is gone, and
-//! this is another one with the same key: it is written, and its marker replaces the old one in the
-//! same transaction. No other marker of the old batch is touched.
+//! This decides about a row that is in the source and has a marker: if the marker's batch is not
+//! noted, step 2 was never committed, and the row is only deleted. If it is noted, the row that the
+//! marker was made for is gone, and this is another one with the same key: it is written, and its
+//! marker replaces the old one in the same transaction. No other marker of the old batch is
+//! touched.
 //!
 //! A mover that is killed may have sent step 1 to a server that reads it only after another mover
 //! has done all three. [`Claims`] say how long markers stay for its sake.
 //!
 //! A database without transactions has no markers. Step 1 writes rows by their keys, so that a row
-//! whose step 2 never came is written again with the same values, and is one row all the same.
+//! without step 2 is written again with the same values, and is one row all the same.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -42,13 +43,13 @@ pub(super) struct Across {
     elsewhere: Elsewhere,
     known: Remembered<TableName, Target>,
     claims: Claims,
-    /// The batches of old markers that are to be replaced, by the names of their rows.
+    /// The batches of old markers that must be replaced, by the names of their rows.
     old: Remembered<Box<str>, Box<str>>,
-    /// Batches whose markers are gone, to be forgotten by the source.
+    /// Batches whose markers are gone, and that the source should forget.
     done: Vec<Box<str>>,
     /// True if writes may be on their way whose outcomes are unknown.
     is_unsure: bool,
-    /// True once batches of dead movers were looked for.
+    /// True once it was checked for batches of dead movers.
     is_cleaned: bool,
 }
 
@@ -85,7 +86,7 @@ impl Across {
         self.mover
     }
 
-    /// Moves up to so many rows.
+    /// Moves at most `rows` rows.
     pub(super) async fn batch(&mut self, order: &Order, rows: usize) -> Result<Batch, Trouble> {
         let source = order.plan.source.to_string();
         if self.elsewhere.transactional && !self.is_cleaned {
@@ -95,7 +96,7 @@ impl Across {
         }
         let moved = self.carry(order, rows, &source).await;
         if moved.is_err() {
-            // An error here says that the connection is lost, which rolls back as well.
+            // An error here means that the connection is lost, which rolls back as well.
             self.mover.rollback().await.ok();
             if !self.is_unsure {
                 self.claims.close(&mut *self.mover).await;
@@ -207,9 +208,9 @@ impl Across {
         let outcomes = self.markers.run(units).await;
         let outcomes = outcomes.map_err(|fault| Trouble::of("the destination", fault))?;
         if let Some(fault) = unknown(&outcomes).filter(|_| self.elsewhere.transactional) {
-            // The next look at the markers shows which rows were written. Until then the batch must
-            // not be noted: a marker of a noted batch says nothing of a row. The same holds for
-            // markers that are assigned to the batch.
+            // The next check of the markers shows which rows were written. Until then the batch
+            // must not be noted: a marker of a noted batch proves nothing about a row. The same
+            // holds for markers that are assigned to the batch.
             return Err(Trouble::Retry(fault));
         }
         self.is_unsure = false;
@@ -242,7 +243,7 @@ impl Across {
         Ok(target)
     }
 
-    /// Looks for columns of the table that take values otherwise than the source gives them.
+    /// Finds columns of the table that accept values in another form than the source returns them.
     async fn takers(&mut self, order: &Order, table: &TableName) -> Result<Arc<[Taker]>, Trouble> {
         let Some(there) = &self.elsewhere.described else {
             return Ok([].into());
@@ -297,7 +298,7 @@ impl Across {
         Ok((Unit::of(writes), markers))
     }
 
-    /// Judges rows whose markers were there before.
+    /// Decides about rows whose markers existed before.
     async fn meet(
         &mut self,
         picked: &[Picked],
@@ -422,7 +423,7 @@ impl Across {
     }
 }
 
-/// Returns the fault of a value that its column would take for another one.
+/// Returns the fault of a value that its column would read as another one.
 fn misfit(column: Option<&Name>, what: &str) -> Fault {
     let name = column.map_or("", |name| name);
     let message =

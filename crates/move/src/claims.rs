@@ -17,7 +17,7 @@ use windrow_bookkeeping::{forget_batches, list_batches, note_batch};
 use windrow_core::Fault;
 use windrow_core::moves::{Mover, PickMost};
 
-/// The time after which nothing of a mover that was killed is on its way any more.
+/// The time after which writes of a mover that was killed cannot be under way any more.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// The most batches, or claims, that are read at once.
@@ -36,7 +36,7 @@ const BUSY_LOOK_DELAY: Duration = Duration::from_millis(250);
 /// The most batches whose markers stay until the next look.
 const MAX_MARKED: usize = 32;
 
-/// Stands in the names of claims, and in no name of a batch.
+/// A character in the names of claims, which no name of a batch contains.
 const SIGN: char = '?';
 
 /// Bytes of a move's name that end the names of its claims.
@@ -44,7 +44,7 @@ const MOVE_BYTES: usize = 16;
 
 /// The claims of one move, as one of its movers sees them.
 pub(super) struct Claims {
-    /// The beginning of the names of the batches to this destination.
+    /// The prefix of the names of the batches to this destination.
     batches: Box<str>,
     /// The end of the names of all claims of the move.
     ending: Box<str>,
@@ -66,14 +66,15 @@ pub(super) struct Claims {
 struct MarkedBatch {
     name: Box<str>,
     committed: Instant,
-    /// True if the claims were looked at since.
+    /// True if the claims were read since.
     is_looked_at: bool,
-    /// The claims of other movers that were open.
+    /// The claims of other movers that were open then.
     beside: Vec<Box<str>>,
 }
 
 impl Claims {
-    /// `relocation`: the name of the move. `batches`: the beginning of the names of its batches.
+    /// Makes the claims of a move. `relocation` is the move's name, `batches` the prefix of the
+    /// names of its batches.
     pub(super) fn new(relocation: &str, batches: &str) -> Self {
         let name = relocation.get(..MOVE_BYTES).unwrap_or(relocation);
         Self {
@@ -98,7 +99,7 @@ impl Claims {
         self.own.clone()
     }
 
-    /// True if this mover has a claim.
+    /// Returns true if this mover has a claim.
     pub(super) fn is_open(&self) -> bool {
         self.own.is_some()
     }
@@ -109,7 +110,7 @@ impl Claims {
         self.is_new = true;
     }
 
-    /// Takes in the names that the source lists.
+    /// Notes the names that the source lists.
     fn look(&mut self, listed: &[Box<str>], now: Instant) {
         self.looked = Some(now);
         (self.is_listed, self.is_new) = (false, false);
@@ -130,20 +131,20 @@ impl Claims {
         }
     }
 
-    /// True if the claim is to be replaced with the next commit: another mover may wait for its
-    /// end, or has taken it for dead.
+    /// Returns true if the claim must be replaced with the next commit: another mover may be
+    /// waiting for its end, or has concluded that this one is dead.
     pub(super) fn needs_renewal(&self) -> bool {
         let is_missing = self.own.is_some() && !self.is_listed;
         !self.is_new && (is_missing || !self.others.is_empty())
     }
 
-    /// True if a busy mover is to look at the claims of others again.
+    /// Returns true if a busy mover must read the claims of others again.
     pub(super) fn needs_look(&self, now: Instant) -> bool {
         let is_due = |looked| now >= looked + BUSY_LOOK_DELAY;
         self.looked.is_none_or(is_due) || self.marked.len() >= MAX_MARKED
     }
 
-    /// True if there are batches whose markers are still there.
+    /// Returns true if there are batches whose markers still exist.
     pub(super) fn has_marked(&self) -> bool {
         !self.marked.is_empty()
     }
@@ -159,7 +160,8 @@ impl Claims {
         });
     }
 
-    /// Takes the batches whose markers nobody needs any more, as the last look shows.
+    /// Removes and returns the batches whose markers are not needed any more, as the last check
+    /// shows.
     pub(super) fn take_unneeded(&mut self, now: Instant) -> Vec<Box<str>> {
         let others = &self.others;
         let is_needed = |batch: &MarkedBatch| {
@@ -180,7 +182,8 @@ impl Claims {
         dead.map(|(name, _)| name.clone()).collect()
     }
 
-    /// Notes the claim of this mover in a transaction of its own. False: there are no rows to move.
+    /// Notes the claim of this mover in a transaction of its own. Returns false if there are no
+    /// rows to move.
     pub(super) async fn open(
         &mut self,
         mover: &mut dyn Mover,

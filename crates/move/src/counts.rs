@@ -62,7 +62,7 @@ impl Ration {
         }
     }
 
-    /// Takes up to `rows` of the rows that are left.
+    /// Takes at most `rows` of the rows that are left.
     pub(super) fn take(&self, rows: usize) -> usize {
         let Some(left) = &self.left else { return rows };
         let wanted = rows as u64;

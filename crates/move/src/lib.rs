@@ -43,9 +43,9 @@ use self::counts::Ration;
 use self::news::Bell;
 use self::worker::Worker;
 
-/// Moves all rows, and also rows that come later if [`Order::follow`] is set. `stop`: batches
-/// under way are finished, and no other begins. Rows that other sessions hold are waited for, a
-/// few seconds.
+/// Moves all rows, and also rows that come later if [`Order::follow`] is set. If `stop` is
+/// cancelled, batches under way are finished, and no other begins. Waits a few seconds for rows
+/// that other sessions have locked.
 ///
 /// Cancel safe: batches under way are rolled back, or (across databases) finished by the next move.
 ///

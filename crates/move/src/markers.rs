@@ -1,4 +1,4 @@
-//! Rows and markers on their way to another database, through its lane.
+//! Writes rows and markers to another database, through its lane.
 
 use sha2::{Digest, Sha256};
 use windrow_bookkeeping::{Marker, MarkerWrites};
@@ -7,8 +7,8 @@ use windrow_core::{Fault, Intake, Name, Unit, UnitOutcome, Value, Write};
 use super::order::Elsewhere;
 use super::trouble::unknown;
 
-/// Units that are submitted at once. Pieces are sources of their own, so that several flights can
-/// carry a batch.
+/// The number of units that are submitted at once. Each group of them is a source of its own, so
+/// that several flights can carry a batch.
 const PIECE_UNITS: usize = 250;
 
 /// The lane to the destination, and the markers of one move.
@@ -69,7 +69,7 @@ impl Markers {
     }
 
     /// Returns the writes of the marker of a row, which come before that of the row, so that an
-    /// existing marker fails the unit first. `old`: the batch of the marker that is replaced.
+    /// existing marker fails the unit first. `old` is the batch of the marker that is replaced.
     pub(super) fn of_row(&self, name: &str, batch: &str, old: Option<&str>) -> Vec<Write> {
         let marker = self.marker(name, batch);
         match old {
@@ -78,8 +78,8 @@ impl Markers {
         }
     }
 
-    /// Returns the batches whose markers these rows have; `None`: there is no marker, or reading it
-    /// failed.
+    /// Returns the batches whose markers these rows have; `None` if there is no marker, or reading
+    /// it failed.
     pub(super) async fn batches(&self, names: &[&str]) -> Result<Vec<Option<Box<str>>>, Fault> {
         let unit = |name: &&str| Unit::one(self.writes.read(&self.marker(name, "")));
         let outcomes = self.run(names.iter().map(unit).collect()).await?;
@@ -93,8 +93,8 @@ impl Markers {
         Ok(outcomes.into_iter().map(batch).collect())
     }
 
-    /// Assigns markers to a batch. `rows`: the names of the rows, and the batches that their
-    /// markers are of. Returns, for each row, true if its marker was assigned: it may be gone or of
+    /// Assigns markers to a batch. `rows` holds the names of the rows, and the batches of their
+    /// markers. Returns, for each row, true if its marker was assigned: it may be gone or of
     /// another batch by now.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ use super::trouble::MoveError;
 /// The delay before a lost connection is opened again.
 const REOPEN_DELAY: Duration = Duration::from_secs(1);
 
-/// A bell that wakes all workers.
+/// A notification that wakes all workers.
 #[derive(Debug)]
 pub(super) struct Bell {
     rings: watch::Sender<u64>,
@@ -28,7 +28,7 @@ impl Default for Bell {
 }
 
 impl Bell {
-    /// Receives all rings from now on.
+    /// Returns a receiver for all notifications from now on.
     pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
         self.rings.subscribe()
     }
@@ -39,7 +39,7 @@ impl Bell {
     }
 }
 
-/// Rings the bell whenever the database notifies of new rows. Ends if the database has no
+/// Wakes the workers whenever the database notifies of new rows. Ends if the database has no
 /// notifications.
 pub(super) async fn listen(
     moves: Arc<dyn Moves>,

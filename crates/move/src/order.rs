@@ -1,4 +1,4 @@
-//! The orders of a move: the rows, and their destination.
+//! The settings of a move: the rows, and their destination.
 
 use std::sync::Arc;
 
@@ -18,24 +18,24 @@ pub struct Order {
     pub name_limit: NameLimit,
     /// True if missing destinations are created.
     pub create: bool,
-    /// Rows of one batch, at least one.
+    /// The number of rows of one batch, at least one.
     pub batch_rows: usize,
-    /// Bytes of values in one batch across databases; a single row may have more.
+    /// The bytes of values in one batch across databases. A single row may have more.
     pub batch_bytes: usize,
-    /// Connections that move at once, at least one.
+    /// The number of connections that move at once, at least one.
     pub jobs: usize,
-    /// The most rows that are moved; `None`: all.
+    /// The most rows that are moved; `None` for all.
     pub limit: Option<u64>,
-    /// True if the move goes on as rows arrive, until it is stopped.
+    /// True if the move continues as rows arrive, until it is stopped.
     pub follow: bool,
     /// True if the plan's filter skips rows that rows of other tables refer to.
     pub passes_over_referred: bool,
 }
 
-/// Another database as the destination.
+/// The destination, if it is another database.
 #[derive(Clone)]
 pub struct Elsewhere {
-    /// The lane that leads there.
+    /// The lane to the database.
     pub intake: Intake,
     /// True if the database has transactions: every row is written together with a marker, exactly
     /// once. Otherwise rows are written by the source's key, and a row that is written again is the
@@ -44,7 +44,7 @@ pub struct Elsewhere {
     /// The description of its tables. Tables whose names do not follow from rows were checked
     /// before the move.
     pub described: Option<Arc<dyn Moves>>,
-    /// The forms in which the source's columns give values, if they matter.
+    /// The forms in which the source's columns return values, if they matter.
     pub gives: Vec<(Name, Takes)>,
     /// The one column that identifies the rows of all its tables; `None`: each table has its own
     /// key. If rows do not have the column, its values are made from their keys.
@@ -52,9 +52,9 @@ pub struct Elsewhere {
     /// The name of the move, the same for all movers of this source:
     /// [`windrow_bookkeeping::Marker::relocation`].
     pub relocation: Box<str>,
-    /// The beginning of the keys of markers, which depends on the columns that name a row, of
-    /// [`windrow_bookkeeping::Marker::TAG_BYTES`].
+    /// The prefix of the keys of markers, which depends on the columns that name a row, with
+    /// [`windrow_bookkeeping::Marker::TAG_BYTES`] bytes.
     pub tag: Box<str>,
-    /// The beginning of the names of batches to this destination.
+    /// The prefix of the names of batches to this destination.
     pub batches: Box<str>,
 }

@@ -45,7 +45,7 @@ fn made_key<'a>(columns: &[Name], elsewhere: &'a Elsewhere) -> Option<&'a Name> 
     key.filter(|key| !columns.contains(key))
 }
 
-/// Returns the values of a row in the order of its shape. `name`: the name of the row.
+/// Returns the values of a row in the order of its shape. `name` is the row's name.
 pub(super) fn values(
     columns: &[Name],
     elsewhere: &Elsewhere,
@@ -62,9 +62,9 @@ pub(super) fn values(
     }
 }
 
-/// Returns the key of the document that is made from the row with this key, an array of JSON: a
-/// single number, or a single text of plain letters, as it is, and of everything else the
-/// fingerprint. Different rows have different keys.
+/// Returns the key of the document that is made from the row with this key, an array of JSON. A
+/// single number, or a single text of plain characters, stays as it is; any other key is replaced
+/// by its fingerprint. Different rows have different keys.
 fn document_key(key: &str) -> Box<str> {
     let inner = key
         .strip_prefix('[')
@@ -84,7 +84,7 @@ fn document_key(key: &str) -> Box<str> {
         .and_then(|rest| rest.strip_suffix('"'));
     match text {
         None if is_plain(inner) && numeric(inner) => inner.into(),
-        // A text that looks like a number, or like a fingerprint, could be taken for one.
+        // A text that looks like a number or a fingerprint could be confused with one.
         Some(text) if is_plain(text) && !numeric(text) && text.len() != 64 => text.into(),
         _ => fingerprint(key),
     }

@@ -21,14 +21,15 @@ pub(super) struct SortedRows {
 }
 
 impl SortedRows {
-    /// True if every row was refused, and each for a missing value.
+    /// Returns true if every row was refused, and each for a missing value.
     pub(super) fn is_nothing_but_empty(&self) -> bool {
         let others = self.gone.is_empty() && self.met.is_empty() && self.passing.is_none();
         let is_empty = |refusal: &Refusal| refusal.fault.class == FaultClass::NotNull;
         others && self.refused.iter().all(is_empty)
     }
 
-    /// Adds the outcome of a row. `markers`: the number of writes of its marker, which come first.
+    /// Adds the outcome of a row. `markers` is the number of writes of its marker, which come
+    /// first.
     ///
     /// # Errors
     /// A fault that concerns no single row.

@@ -12,10 +12,10 @@ pub struct Template {
 }
 
 impl Template {
-    /// Reads a table's name, with a column in braces where its value goes.
+    /// Parses a table's name, with a column in braces in the place of its value.
     ///
     /// # Errors
-    /// [`windrow_core::FaultClass::Invalid`] if it can be no name, a brace stands alone, or there
+    /// [`windrow_core::FaultClass::Invalid`] if the name is invalid, a brace is unpaired, or there
     /// is more than one column.
     pub fn parse(text: &str) -> Result<Self, Fault> {
         let whole = TableName::parse(text)?;
@@ -47,11 +47,11 @@ impl Template {
         })
     }
 
-    /// Returns the column that decides the destination of a row. `asked`: the column that the user
-    /// names besides the template.
+    /// Returns the column that decides the destination of a row. `asked` is the column that the
+    /// user names in addition to the template.
     ///
     /// # Errors
-    /// [`windrow_core::FaultClass::Invalid`] if the two do not agree, or none is named.
+    /// [`windrow_core::FaultClass::Invalid`] if the two differ, or none is named.
     pub fn route(&self, asked: Option<&str>) -> Result<Option<Name>, Fault> {
         match (self.column.as_deref(), asked) {
             (None, None) => Ok(None),
@@ -77,7 +77,7 @@ impl Template {
     /// Returns the table of rows with this value.
     ///
     /// # Errors
-    /// [`windrow_core::FaultClass::Invalid`] where it makes no name.
+    /// [`windrow_core::FaultClass::Invalid`] if the value gives no valid name.
     pub fn name(&self, value: Option<&str>, limit: NameLimit) -> Result<TableName, Fault> {
         let Some(column) = &self.column else {
             return Ok(self.whole.clone());

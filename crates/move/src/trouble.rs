@@ -8,7 +8,7 @@ use super::order::Order;
 /// the source.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum MoveError {
-    /// The options make no sense, or do not fit the tables.
+    /// The options are invalid, or do not fit the tables.
     #[error("{0}")]
     Invalid(Box<str>),
     /// A database refuses something that concerns more than single rows.
@@ -19,7 +19,7 @@ pub enum MoveError {
         /// The database's error.
         fault: Fault,
     },
-    /// Rows that other sessions hold are left.
+    /// Rows are left that other sessions have locked.
     #[error(
         "rows that other transactions hold were left in {source_table} after a wait of {waited} seconds: move again, or let them end first"
     )]
@@ -71,14 +71,15 @@ impl Trouble {
     }
 }
 
-/// True if a move tries again after this fault. The source itself shows the outcome of a commit
-/// that is unknown. A move ends if an operator has to act: its rows are safe.
+/// Returns true if a move tries again after this fault. The source shows the outcome of a commit
+/// that is unknown. A move ends if an operator must act: its rows are safe.
 pub(super) fn is_retried(fault: &Fault) -> bool {
     fault.may_retry() || fault.retry() == Retry::OutcomeUnknown
 }
 
-/// True if a fault concerns its row alone, so that the row becomes a dead letter. `routed`: the
-/// destination follows from the row, so that a missing or useless table is the row's own fault.
+/// Returns true if a fault concerns only its row, so that the row becomes a dead letter. `routed`
+/// is true if the destination follows from the row, so that a missing or unsuitable table is the
+/// row's own fault.
 pub(super) fn is_of_row(fault: &Fault, routed: bool) -> bool {
     match fault.class {
         FaultClass::Value
@@ -92,7 +93,7 @@ pub(super) fn is_of_row(fault: &Fault, routed: bool) -> bool {
         | FaultClass::Invalid
         | FaultClass::Unsupported
         | FaultClass::Denied => routed,
-        // What has that name is no table, or not in a state to be written to.
+        // The object with that name is not a table, or cannot be written to.
         FaultClass::Other => {
             routed
                 && ["42", "55"]

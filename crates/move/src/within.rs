@@ -1,5 +1,5 @@
-//! A batch within one database: the server moves the rows, and those that it refuses are found by
-//! halving.
+//! Moves a batch within one database: the server moves the rows, and those that it refuses are
+//! found by halving.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ impl Within {
         self.mover
     }
 
-    /// Moves up to so many rows, in one transaction.
+    /// Moves at most `rows` rows, in one transaction.
     pub(super) async fn batch(&mut self, order: &Order, rows: usize) -> Result<Batch, Trouble> {
         let rows = rows.min(self.reach);
         self.reach = self.reach.saturating_mul(2);
@@ -81,8 +81,8 @@ impl Within {
         }
         let done = self.carefully(order, rows).await;
         if done.is_err() {
-            // Tables made in the transaction are gone. An error here says that the connection is,
-            // too.
+            // Tables that the transaction created are gone. An error here means that the connection
+            // is lost, too.
             self.known.clear();
             self.mover.rollback().await.ok();
         }
@@ -105,7 +105,7 @@ impl Within {
             return Ok(Batch::default());
         }
         let mut rows = &*picked;
-        // The single row whose commit failed, and why.
+        // The single row whose commit failed, and the reason.
         let mut hopeless = None;
         loop {
             let (moved, refusals) = match hopeless.take() {
@@ -126,8 +126,8 @@ impl Within {
             {
                 return Err(Trouble::of(source(), fault));
             }
-            // Constraints that are checked at the commit name no row: fewer rows are tried, the
-            // others are left to the next batch.
+            // Constraints that are checked at the commit name no row. So fewer rows are tried, and
+            // the others are left to the next batch.
             match rows {
                 [row] => {
                     let table = order.template.name(row.route.as_deref(), order.name_limit);
@@ -140,9 +140,9 @@ impl Within {
         }
     }
 
-    /// Returns to the state after the rows were picked; false if that is not possible.
+    /// Returns to the state after the rows were picked. Returns false if that is impossible.
     async fn retreat(&mut self) -> bool {
-        // Tables made since are gone.
+        // Tables that were created since are gone.
         self.known.clear();
         self.mover.retreat().await.unwrap_or(false)
     }
@@ -159,8 +159,8 @@ impl Within {
         Ok((moved, refusals))
     }
 
-    /// Sorts rows by their destinations, and opens those. Rows of routes past [`MAX_DESTINATIONS`]
-    /// are in no group.
+    /// Groups rows by their destinations, and opens those. Rows of routes beyond
+    /// [`MAX_DESTINATIONS`] are in no group.
     async fn group(
         &mut self,
         order: &Order,

@@ -16,15 +16,15 @@ use super::order::{Elsewhere, Order};
 use super::trouble::{MoveError, Trouble, is_retried};
 use super::within::Within;
 
-/// The longest wait for rows that other sessions hold, or for a database that is away.
+/// The longest wait for rows that other sessions have locked, or for an unreachable database.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
 /// The first and the longest delay between two looks, and between two attempts.
 const FIRST_DELAY: Duration = Duration::from_millis(10);
 const LONGEST_DELAY: Duration = Duration::from_secs(1);
 
-/// Attempts of a batch before the time says anything: one may take as long as a connection that
-/// cannot be made.
+/// The least number of attempts of a batch before the move gives up: one attempt may take as long
+/// as a connection that cannot be opened.
 const MIN_ATTEMPTS: u32 = 5;
 
 pub(super) struct Worker {
@@ -43,7 +43,7 @@ enum Way {
     Across(Box<Across>),
 }
 
-/// The looks or attempts without success since the last success.
+/// The attempts without success since the last success.
 struct Failures {
     since: Instant,
     backoff: Backoff,
@@ -165,7 +165,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Waits until the time is over, new rows are notified, or the move is to stop.
+    /// Waits until the time is over, a notification of new rows arrives, or the move must stop.
     async fn pause(&self, pause: Duration, rings: Option<&mut tokio::sync::watch::Receiver<u64>>) {
         let news = async {
             let rung = match rings {

@@ -1,5 +1,5 @@
 //! Finds the end of the server's answer to a command, packet by packet, from the first bytes of
-//! each: nothing is collected.
+//! each. It collects nothing.
 
 use mysql_common::constants::{CapabilityFlags, MariadbCapabilities, StatusFlags};
 use mysql_common::io::ParseBuf;
@@ -8,13 +8,13 @@ use crate::command;
 use crate::error_packet::ERROR;
 use crate::packet::MAX_PART;
 
-/// Bytes of each packet that [`Answer::take`] looks at.
+/// The bytes of each packet that [`Answer::take`] examines.
 pub const LOOK_BYTES: usize = 24;
 
-/// Bytes of a command that [`Answer::to`] looks at.
+/// The bytes of a command that [`Answer::to`] examines.
 pub const COMMAND_BYTES: usize = EXECUTION_FLAGS + 1;
 
-/// The place of the flags of an execution: behind the command and the statement's number.
+/// The place of the flags of an execution: after the command and the statement's number.
 const EXECUTION_FLAGS: usize = 5;
 
 /// The first byte of a packet that reports success.
@@ -30,7 +30,7 @@ const MAX_EOF_BYTES: usize = 8;
 /// The agreed forms of answers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Forms {
-    /// True if no packet stands between columns and rows (`CLIENT_DEPRECATE_EOF`).
+    /// True if no packet is between columns and rows (`CLIENT_DEPRECATE_EOF`).
     pub has_no_eof: bool,
     /// True if MariaDB may leave out columns that the client knows.
     pub may_leave_out_columns: bool,
@@ -58,14 +58,14 @@ enum Part {
     Start,
     /// Descriptions of columns, and their number.
     Columns(u64),
-    /// The packet behind the columns.
+    /// The packet after the columns.
     ColumnsEnd,
     Rows,
-    /// The packet that says whether a statement was prepared.
+    /// The packet that tells whether a statement was prepared.
     Prepared,
-    /// Descriptions of parameters and columns with the packets behind them, and their number.
+    /// Descriptions of parameters and columns with the packets after them, and their number.
     Descriptions(u64),
-    /// One packet, whatever it says.
+    /// One packet with any content.
     One,
     Done,
 }
@@ -88,10 +88,10 @@ pub struct Answer {
     part: Part,
     /// True if the command asked for a cursor.
     may_have_cursor: bool,
-    /// The session's status, if the answer has said it.
+    /// The session's status, if the answer contained it.
     status: Option<StatusFlags>,
     is_error: bool,
-    /// The number of warnings, as the answer has said it last.
+    /// The last number of warnings that the answer contained.
     warning_count: u16,
     prepared: Option<PreparedStatement>,
 }
@@ -106,11 +106,11 @@ pub struct PreparedStatement {
 }
 
 impl Answer {
-    /// Begins the answer to a command, of which the first [`COMMAND_BYTES`] bytes are here, or all.
-    /// `None` for one that has no answer.
+    /// Begins the answer to a command, given its first [`COMMAND_BYTES`] bytes, or all of them.
+    /// `None` if the command has no answer.
     pub fn to(start: &[u8], forms: Forms) -> Option<Self> {
         let command = start.first().copied().unwrap_or_default();
-        // A server may say that there is a cursor without one having been asked for.
+        // A server may report a cursor that was not asked for.
         let flags = start.get(EXECUTION_FLAGS).copied().unwrap_or_default();
         let part = match command {
             command::QUIT | command::STMT_CLOSE | command::STMT_SEND_LONG_DATA => return None,
@@ -133,12 +133,12 @@ impl Answer {
         })
     }
 
-    /// Returns the statement that was prepared, if the answer says so.
+    /// Returns the statement that was prepared, if the answer contains one.
     pub fn prepared_statement(&self) -> Option<PreparedStatement> {
         self.prepared
     }
 
-    /// Returns the session's status as the answer said it last.
+    /// Returns the last session status that the answer contained.
     pub fn status(&self) -> Option<StatusFlags> {
         self.status
     }
@@ -153,12 +153,12 @@ impl Answer {
         self.is_error
     }
 
-    /// Returns true if the packet that comes next is a row, or the end of the rows.
+    /// Returns true if the next packet is a row, or the end of the rows.
     pub fn is_in_rows(&self) -> bool {
         self.part == Part::Rows
     }
 
-    /// Takes a packet of which the first [`LOOK_BYTES`] bytes are here, or all.
+    /// Takes a packet, given its first [`LOOK_BYTES`] bytes, or all of them.
     pub fn take(&mut self, start: &[u8], len: usize) -> Step {
         let first = start.first().copied();
         if first == Some(ERROR) && self.part != Part::One {
@@ -219,7 +219,7 @@ impl Answer {
         self.step()
     }
 
-    /// Returns the part that comes while so many columns are left.
+    /// Returns the part that comes next if so many columns are left.
     fn columns(&self, left: u64) -> Part {
         match (left, self.forms.has_no_eof) {
             (0, true) => Part::Rows,
@@ -228,7 +228,7 @@ impl Answer {
         }
     }
 
-    /// Returns the part behind the first packet of the answer to a `COM_STMT_PREPARE`: descriptions
+    /// Returns the part after the first packet of the answer to a `COM_STMT_PREPARE`: descriptions
     /// of parameters, and of columns, each followed by a packet of its own unless that is left out.
     fn prepared(&mut self, start: &[u8]) -> Part {
         let mut from = ParseBuf(start.get(1..).unwrap_or_default());
@@ -257,7 +257,7 @@ impl Answer {
         }
     }
 
-    /// Returns true for the packet behind the rows: a row that begins so is longer.
+    /// Returns true for the packet after the rows: a row that begins so is longer.
     fn is_end(&self, first: Option<u8>, len: usize) -> bool {
         let most = match self.forms.has_no_eof {
             true => MAX_PART - 1,
@@ -284,8 +284,8 @@ pub fn ok_status(start: &[u8]) -> StatusFlags {
     ok_report(start).0
 }
 
-/// Reads the status and the number of warnings of a packet that reports success: they come behind
-/// the rows and the generated number.
+/// Reads the status and the number of warnings of a packet that reports success. They follow the
+/// affected rows and the generated number.
 fn ok_report(start: &[u8]) -> (StatusFlags, u16) {
     let mut from = ParseBuf(start.get(1..).unwrap_or_default());
     for _ in ["rows", "generated number"] {
@@ -295,7 +295,7 @@ fn ok_report(start: &[u8]) -> (StatusFlags, u16) {
     (StatusFlags::from_bits_retain(number()), number())
 }
 
-/// Reads the status and the number of warnings of a packet behind columns or rows.
+/// Reads the status and the number of warnings of a packet after columns or rows.
 fn eof_report(start: &[u8]) -> (StatusFlags, u16) {
     let mut from = ParseBuf(start.get(1..).unwrap_or_default());
     let mut number = || from.checked_eat_u16_le().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Proofs of a password: made for a server, and verified for a client.
+//! Makes the proof of a password for a server, and verifies one for a client.
 //!
 //! Both kinds reveal, to a server that has the verifier, a hash of the password that is enough to
 //! log in again with the same kind: so a client that has proven itself here can be logged in at the
@@ -22,7 +22,7 @@ pub const NATIVE: &str = "mysql_native_password";
 /// The name of MySQL's usual kind of proof.
 pub const CACHING_SHA2: &str = "caching_sha2_password";
 
-/// The hash of a password that a user's proof is verified against.
+/// The hash of a password by which a user's proof is verified.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Verifier {
     /// SHA-1 of SHA-1 of the password.

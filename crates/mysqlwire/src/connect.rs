@@ -21,7 +21,8 @@ use crate::target::{Target, TlsMode};
 /// The longest packet of a login, in bytes.
 const MAX_LOGIN_BYTES: usize = 128 * 1024;
 
-/// A vanished server is noticed after about a minute.
+/// The time after which keepalive begins, so that a vanished server is noticed after about a
+/// minute.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 
@@ -49,7 +50,7 @@ pub enum ConnectError {
     /// The server cannot be reached, or breaks off.
     #[error("{0}")]
     Lost(#[from] io::Error),
-    /// The server wants a proof that the credential cannot give.
+    /// The server asks for a proof that the credential cannot give.
     #[error("the server wants a proof by {0}, for which the user's password is needed")]
     NoProof(String),
     /// The server did not answer in time.
@@ -97,7 +98,7 @@ async fn log_in(
         wire = server_tls::secure(wire, target).await?;
         wire.set_next(2);
     }
-    // A kind that is not known is refused by a switch to one that is.
+    // The server answers an unknown kind by a switch to one that it knows.
     let first = credential.proof(&greeting.plugin, &greeting.nonce);
     request.plugin = greeting.plugin.clone();
     request.proof = first.unwrap_or_default();
@@ -120,7 +121,7 @@ async fn dial(target: &Target) -> io::Result<Wire> {
     Ok(Wire::new(socket))
 }
 
-/// Reads a packet, which must be no error.
+/// Reads a packet, which must not be an error.
 async fn packet(wire: &mut Wire) -> Result<Bytes, ConnectError> {
     let content = wire.packet(MAX_LOGIN_BYTES).await?;
     let content = content.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?;
@@ -130,7 +131,7 @@ async fn packet(wire: &mut Wire) -> Result<Bytes, ConnectError> {
     }
 }
 
-/// Gives the proofs that the server asks for, until it reports success.
+/// Sends the proofs that the server asks for, until it reports success.
 async fn prove(
     wire: &mut Wire,
     greeting: &Greeting,

@@ -1,4 +1,4 @@
-//! Errors as the server writes them.
+//! Errors in the server's form.
 
 use std::fmt;
 
@@ -42,7 +42,7 @@ impl ErrorPacket {
         content
     }
 
-    /// Reads a packet's content. `None` if it is no error.
+    /// Reads a packet's content. `None` if it is not an error.
     pub fn parse(content: &[u8]) -> Option<Self> {
         let mut from = ParseBuf(content.strip_prefix(&[ERROR])?);
         let number = from.checked_eat_u16_le()?;

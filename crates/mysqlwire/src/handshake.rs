@@ -17,7 +17,7 @@ pub type Nonce = [u8; NONCE_BYTES];
 /// Bytes of a request for TLS, which is the beginning of a login request.
 const TLS_REQUEST_BYTES: usize = 32;
 
-/// Returns a nonce. It has no zero bytes: clients take the first one for the end.
+/// Returns a nonce. It contains no zero bytes, because clients would read the first one as its end.
 pub fn nonce() -> Nonce {
     let mut nonce = [0; NONCE_BYTES];
     let mut random = rand::rng();
@@ -30,13 +30,13 @@ pub fn nonce() -> Nonce {
 pub struct Greeting {
     /// The server's version.
     pub version: Vec<u8>,
-    /// The server's number of the connection, as far as 32 bits hold it.
+    /// The server's number of the connection, cut to 32 bits.
     pub id: u32,
     /// The nonce for a proof.
     pub nonce: Nonce,
     /// The abilities of the server.
     pub capabilities: CapabilityFlags,
-    /// The abilities of a MariaDB server beyond those.
+    /// Further abilities of a MariaDB server.
     pub extended: MariadbCapabilities,
     /// The default collation's number.
     pub collation: u8,
@@ -47,7 +47,7 @@ pub struct Greeting {
 }
 
 impl Greeting {
-    /// Reads a packet's content. `None` if it is no greeting of version 10.
+    /// Reads a packet's content. `None` if it is not a greeting of version 10.
     pub fn parse(content: &[u8]) -> Option<Self> {
         let mut from = ParseBuf(content);
         if from.checked_eat_u8()? != 10 {
@@ -67,7 +67,7 @@ impl Greeting {
         from.checked_eat_u8()?;
         from.checked_eat(6)?;
         let extended = from.checked_eat_u32_le()?;
-        // MySQL has no flags there, and sets this one where MariaDB leaves it out.
+        // MySQL has no flags there, and sets this flag, which MariaDB does not.
         let is_mysql = bits & CapabilityFlags::CLIENT_LONG_PASSWORD.bits() != 0;
         let extended = if is_mysql { 0 } else { extended };
         second.copy_from_slice(from.checked_eat(12)?);
@@ -101,7 +101,7 @@ impl Greeting {
         out.put_slice(&[a, b, self.collation]);
         out.put_u16_le(self.status);
         out.put_slice(&[c, d]);
-        // The nonce with the zero byte behind it.
+        // The length of the nonce with the zero byte after it.
         out.put_u8(21);
         out.put_slice(&[0; 6]);
         out.put_u32_le(self.extended.bits());
@@ -118,9 +118,9 @@ impl Greeting {
 pub struct LoginRequest {
     /// The abilities of the client.
     pub capabilities: CapabilityFlags,
-    /// The abilities of a client of MariaDB beyond those.
+    /// Further abilities of a MariaDB client.
     pub extended: MariadbCapabilities,
-    /// The longest packet that the client takes.
+    /// The longest packet that the client accepts.
     pub max_packet: u32,
     /// The collation's number.
     pub collation: u8,
@@ -136,7 +136,7 @@ pub struct LoginRequest {
     pub attributes: Option<Vec<u8>>,
 }
 
-/// The longest packet that Windrow's own logins name, in bytes: the server's default.
+/// The longest packet that Windrow's own logins announce, in bytes: the server's default.
 const MAX_PACKET_BYTES: u32 = 16 << 20;
 
 impl LoginRequest {
@@ -163,7 +163,7 @@ impl LoginRequest {
             .contains(CapabilityFlags::CLIENT_FOUND_ROWS)
     }
 
-    /// Returns true if a space may stand between a function's name and its parenthesis.
+    /// Returns true if a space may be between a function's name and its parenthesis.
     pub fn ignores_space(&self) -> bool {
         self.capabilities
             .contains(CapabilityFlags::CLIENT_IGNORE_SPACE)
@@ -176,7 +176,8 @@ impl LoginRequest {
         content.len() == TLS_REQUEST_BYTES && flags.contains(CapabilityFlags::CLIENT_SSL)
     }
 
-    /// Reads a packet's content. `None` if it is none, or that of a client from before MySQL 4.1.
+    /// Reads a packet's content. `None` if it is not a login request, or is that of a client from
+    /// before MySQL 4.1.
     pub fn parse(content: &[u8]) -> Option<Self> {
         let mut from = ParseBuf(content);
         let bits = from.checked_eat_u32_le()?;
@@ -230,8 +231,8 @@ impl LoginRequest {
         out
     }
 
-    /// Returns the packet's content. The flags say which parts there are, whatever the client's own
-    /// flags said.
+    /// Returns the packet's content. The flags are set according to its parts, whatever the
+    /// client's own flags were.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         self.encode_start(&mut out);
@@ -271,9 +272,9 @@ impl LoginRequest {
         out.put_u32_le(self.extended.bits());
     }
 
-    /// Reads a `COM_CHANGE_USER`, which has the same parts but for the abilities, and returns the
-    /// login request that it replaces this one by. MariaDB sets the SQL mode of
-    /// `CLIENT_IGNORE_SPACE` at the first login alone.
+    /// Reads a `COM_CHANGE_USER`, which has the same parts except for the abilities, and returns
+    /// the login request that replaces this one. MariaDB sets the SQL mode of `CLIENT_IGNORE_SPACE`
+    /// only at the first login.
     pub fn changed(&self, content: &[u8], is_mariadb: bool) -> Option<Self> {
         let mut from = ParseBuf(content.get(1..)?);
         let user = from.eat_null_str().to_vec();

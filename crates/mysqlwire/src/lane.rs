@@ -1,11 +1,11 @@
-//! The login of a lane: as whom its connections write, and under which session settings.
+//! The login of a lane: the user of its connections, and their session settings.
 
 use std::fmt;
 
 use crate::auth::Credential;
 
-/// The system variables of a session that decide what a single-row write does. Both families of
-/// servers have them.
+/// The system variables of a session on which the effect of a single-row write depends. MySQL and
+/// MariaDB both have them.
 const LANE_VARIABLES: [&str; 21] = [
     "auto_increment_increment",
     "auto_increment_offset",
@@ -24,7 +24,7 @@ const LANE_VARIABLES: [&str; 21] = [
     "session_track_transaction_info",
     "sql_mode",
     "sql_notes",
-    // The texts of errors of foreign keys quote names by it.
+    // This variable decides how names are quoted in errors of foreign keys.
     "sql_quote_show_create",
     "sql_safe_updates",
     "time_zone",
@@ -56,8 +56,8 @@ pub fn lane_question<'n>(names: impl Iterator<Item = &'n str>) -> String {
 /// A system variable and its value; `None` is NULL.
 pub type LaneVariable = (&'static str, Option<Box<str>>);
 
-/// As whom the connections of a lane log in, and the settings of their sessions. Sessions with
-/// equal logins share a lane.
+/// The login of a lane's connections, and the settings of their sessions. Sessions with equal
+/// logins share a lane.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct LaneLogin {
     /// The user's name.
@@ -69,14 +69,14 @@ pub struct LaneLogin {
     /// True if an UPDATE counts the rows that it finds, and not only those that it changes
     /// (`CLIENT_FOUND_ROWS`).
     pub counts_found_rows: bool,
-    /// True if a space may stand between a function's name and its parenthesis
+    /// True if a space may be between a function's name and its parenthesis
     /// (`CLIENT_IGNORE_SPACE`).
     pub ignores_space: bool,
     /// True if columns are described with more facts (`MARIADB_CLIENT_EXTENDED_METADATA`).
     pub has_extended_metadata: bool,
-    /// The values of [`lane_variables`], as the server gives them, in their order; `None` is NULL.
-    /// A connection sets those that are other than its own behind the login: ordinary users may not
-    /// set all of them.
+    /// The values of [`lane_variables`], as the server returns them, in their order; `None` is
+    /// NULL. After the login, a connection sets only those that differ from its own, because
+    /// ordinary users may not set all of them.
     pub variables: Box<[LaneVariable]>,
 }
 

@@ -19,7 +19,7 @@ const HEAD_BYTES: usize = 4;
 const MIN_READ_BYTES: usize = 2 * 1024;
 const MAX_READ_BYTES: usize = 64 * 1024;
 
-/// Bytes that may wait to be written before they are.
+/// The most bytes that wait to be written.
 const MAX_UNSENT_BYTES: usize = 64 * 1024;
 
 /// A connected byte stream: TCP, a UNIX-domain socket, or TLS.
@@ -57,7 +57,7 @@ pub struct Wire {
     inbox: BytesMut,
     outbox: BytesMut,
     read_bytes: usize,
-    /// True while a packet has been forwarded to the outbox in part.
+    /// True while only a part of a packet has been forwarded to the outbox.
     is_within_packet: bool,
     /// The number of the next packet that is written.
     next: u8,
@@ -76,8 +76,8 @@ impl Wire {
         }
     }
 
-    /// Returns the stream, to put TLS over it. `None` if bytes have come that no packet was read
-    /// from: they came in plain text, and would be taken for encrypted ones.
+    /// Returns the stream, to put TLS over it. `None` if there are unread bytes: they came
+    /// unencrypted, and would be read as encrypted ones.
     pub fn into_stream(self) -> Option<Box<dyn Stream>> {
         (self.inbox.is_empty() && self.outbox.is_empty()).then_some(self.stream)
     }
@@ -87,14 +87,14 @@ impl Wire {
         self.next = number;
     }
 
-    /// Returns true if the last packet was forwarded to this wire in part. Bytes that are written
-    /// now would be taken for the rest of that packet.
+    /// Returns true if only a part of the last packet was forwarded to this wire. Bytes that are
+    /// written now would be read as the rest of that packet.
     pub fn is_within_packet(&self) -> bool {
         self.is_within_packet
     }
 
-    /// Returns the next packet's head if it is there with the first `wanted` bytes of its content,
-    /// or with all of it if that is shorter.
+    /// Returns the next packet's head if the first `wanted` bytes of its content have arrived, or
+    /// all of it if it is shorter.
     pub fn here(&self, wanted: usize) -> Option<Head> {
         let [a, b, c, number] = *self.inbox.first_chunk::<HEAD_BYTES>()?;
         let len = u32::from_le_bytes([a, b, c, 0]) as usize;
@@ -120,13 +120,13 @@ impl Wire {
         }
     }
 
-    /// Returns what has come of the content of the packet with this head.
+    /// Returns the part of the packet's content that has arrived.
     pub fn content(&self, head: Head) -> &[u8] {
         let content = self.inbox.get(HEAD_BYTES..).unwrap_or_default();
         content.get(..head.len).unwrap_or(content)
     }
 
-    /// Reads a whole packet, parts joined, and takes its number for the answer's.
+    /// Reads a whole packet, with its parts joined, and continues its number for the answer.
     ///
     /// # Errors
     /// As [`Wire::head`]; the packet has more than `most` bytes.
@@ -175,8 +175,8 @@ impl Wire {
         }
     }
 
-    /// Moves the packet whose head is here to another wire, and those that continue it, as they
-    /// come: never more than a piece is in memory.
+    /// Forwards the packet whose head has arrived, and those that continue it, to another wire as
+    /// they arrive: only one piece is in memory at any time.
     ///
     /// # Errors
     /// A stream fails or ends.
@@ -212,7 +212,7 @@ impl Wire {
         }
     }
 
-    /// Takes the packet whose head is here, which must have come whole, out of the inbox.
+    /// Removes the packet whose head is given, which must have arrived completely, from the inbox.
     pub fn skip(&mut self, head: Head) {
         self.inbox
             .advance((HEAD_BYTES + head.len).min(self.inbox.len()));
@@ -223,7 +223,7 @@ impl Wire {
         let mut rest = content;
         loop {
             let (part, more) = rest.split_at(rest.len().min(MAX_PART));
-            // At most 2^24-1.
+            // The length is 2^24-1 at most.
             self.outbox.put_uint_le(part.len() as u64, HEAD_BYTES - 1);
             self.outbox.put_u8(self.next);
             self.outbox.extend_from_slice(part);
@@ -235,7 +235,7 @@ impl Wire {
         }
     }
 
-    /// Sends what is in the outbox.
+    /// Sends the outbox.
     ///
     /// # Errors
     /// The stream fails.
@@ -246,8 +246,8 @@ impl Wire {
         self.stream.flush().await
     }
 
-    /// Sends what is in the outbox, and takes in the answers that come meanwhile: a peer that
-    /// waits for its answers to be read would read no more commands.
+    /// Sends the outbox, and reads the answers that arrive meanwhile: a peer that waits for its
+    /// answers to be read would read no more commands.
     ///
     /// # Errors
     /// The stream fails.
@@ -274,7 +274,7 @@ impl Wire {
         .await
     }
 
-    /// Returns true if nothing has come from the peer that was not read, not even the stream's end.
+    /// Returns true if there is nothing to be read from the peer, not even the stream's end.
     pub async fn is_quiet(&mut self) -> bool {
         let mut piece = [0; 64];
         poll_fn(|context| {
@@ -286,14 +286,15 @@ impl Wire {
         .await
     }
 
-    /// Sends what is in the outbox and ends the stream. An error changes nothing any more.
+    /// Sends the outbox and ends the stream. Ignores errors.
     pub async fn close(mut self) {
         if self.flush().await.is_ok() {
             drop(self.stream.shutdown().await);
         }
     }
 
-    /// Reads a piece of the stream, of at most so many bytes. 0: it has ended. Cancel safe.
+    /// Reads a piece of the stream, of at most `most` bytes. Returns 0 if the stream has ended.
+    /// Cancel safe.
     async fn fill(&mut self, most: usize) -> io::Result<usize> {
         self.inbox.reserve(self.read_bytes);
         let mut piece = (&mut self.inbox).limit(most);

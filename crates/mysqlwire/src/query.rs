@@ -1,4 +1,4 @@
-//! A question of Windrow's own on a server connection, by the text protocol.
+//! Sends Windrow's own queries on a server connection, by the text protocol.
 
 use std::io;
 
@@ -10,18 +10,18 @@ use crate::command;
 use crate::packet::Wire;
 use crate::reply::Reply;
 
-/// The longest packet of an answer to a question of Windrow's own, in bytes.
+/// The longest packet of an answer to one of Windrow's own queries, in bytes.
 const MAX_ANSWER_BYTES: usize = 1 << 20;
 
 /// A row of an answer; `None` is NULL.
 pub type TextRow = Vec<Option<Bytes>>;
 
-/// Writes a text into the outbox, as a command of its own. `has_attributes`: the connection has
-/// `CLIENT_QUERY_ATTRIBUTES`.
+/// Writes a text into the outbox, as a command of its own. `has_attributes` is true if the
+/// connection has `CLIENT_QUERY_ATTRIBUTES`.
 pub fn put_query(wire: &mut Wire, sql: &str, has_attributes: bool) {
     let mut content = vec![command::QUERY];
     if has_attributes {
-        // No attributes, in one set of them.
+        // One set of attributes, which is empty.
         content.extend_from_slice(&[0, 1]);
     }
     content.extend_from_slice(sql.as_bytes());
@@ -43,8 +43,8 @@ pub fn put_text(row: &mut Vec<u8>, value: &[u8]) {
     row.extend_from_slice(value);
 }
 
-/// Returns the place of the collation's number in the packet of a column: two bytes. `is_extended`:
-/// the packet has MariaDB's extended metadata.
+/// Returns the place of the collation's number in the packet of a column: two bytes. `is_extended`
+/// is true if the packet has MariaDB's extended metadata.
 pub fn collation_place(column: &[u8], is_extended: bool) -> Option<usize> {
     // Catalog, schema, table, original table, name, original name.
     let texts = if is_extended { 7 } else { 6 };
@@ -65,7 +65,7 @@ pub fn collation_place(column: &[u8], is_extended: bool) -> Option<usize> {
     (column.len() >= place + 2).then_some(place)
 }
 
-/// Reads a row of the text protocol, up to the first value that is not whole.
+/// Reads a row of the text protocol, up to the first incomplete value.
 pub fn text_row(mut content: Bytes) -> TextRow {
     let mut row = Vec::new();
     while let Some(first) = content.first().copied() {

@@ -1,4 +1,4 @@
-//! Reads the server's whole answer to a command, for connections on which Windrow itself speaks.
+//! Reads the server's whole answer to a command, for connections that Windrow uses itself.
 
 use std::io;
 
@@ -18,14 +18,15 @@ pub enum Reply {
     Ok(Success),
     /// An error, as [`WriteFailure::encode`] writes it.
     Error(Bytes),
-    /// Rows, and the packet behind them.
+    /// Rows, and the packet after them.
     Rows(ResultPackets, Success),
     /// A statement that was prepared.
     Prepared(PreparedStatement),
 }
 
 impl Reply {
-    /// Reads the answer to a command that is under way. `most`: the longest packet, in bytes.
+    /// Reads the answer to a command that is under way. `most` is the length of the longest packet,
+    /// in bytes.
     ///
     /// # Errors
     /// The stream fails or ends; the answer has a form that was not asked for.
@@ -63,7 +64,7 @@ impl Reply {
         let last = packets.last()?;
         if last.first() == Some(&ERROR) {
             let error = packets.pop()?;
-            // The number of columns comes before them, rows behind them.
+            // The number of columns comes before them, and the rows after them.
             let count = packets
                 .first()
                 .map(|first| ParseBuf(first).checked_eat_lenenc_int());

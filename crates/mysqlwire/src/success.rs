@@ -1,4 +1,4 @@
-//! Packets by which a server reports success: to a write, and behind rows.
+//! Packets in which a server reports success: of a write, and after rows.
 
 use bytes::{BufMut, Bytes};
 use mysql_common::constants::StatusFlags;
@@ -8,7 +8,7 @@ use crate::answer::Forms;
 use crate::packet::Wire;
 use crate::write_answer::ResultPackets;
 
-/// The first byte behind columns and rows.
+/// The first byte of the packet after columns and rows.
 const END: u8 = 0xfe;
 
 /// The report of a write's success.
@@ -27,7 +27,7 @@ pub struct Success {
 }
 
 impl Success {
-    /// Reads a packet's content: the report of success, or the packet behind rows. `None` if it is
+    /// Reads a packet's content: the report of success, or the packet after rows. `None` if it is
     /// neither.
     pub fn parse(content: &[u8], forms: Forms) -> Option<Self> {
         let mut from = ParseBuf(content);
@@ -66,7 +66,7 @@ impl Success {
         to
     }
 
-    /// Returns the content of the packet behind columns (if there is one) or rows.
+    /// Returns the content of the packet after columns (if there is one) or rows.
     pub fn encode_end(&self, forms: Forms) -> Vec<u8> {
         if forms.has_no_eof {
             return self.encode_as(END);

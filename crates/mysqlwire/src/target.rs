@@ -10,7 +10,7 @@ use windrow_core::{Fault, Secret, shown_parameter};
 /// The port of MySQL and MariaDB.
 const PORT: u16 = 3306;
 
-/// Where a server is, and as whom to log in.
+/// The server of a connection, and the user of its login.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// The server's name or address.

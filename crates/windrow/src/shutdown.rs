@@ -1,5 +1,5 @@
-//! Signals: the first of those that end finishes what was accepted, the second ends at once. SIGHUP
-//! has the configuration read again.
+//! Signals. The first one that ends the program lets it finish what was accepted; the second one
+//! ends it at once. SIGHUP makes it read the configuration again.
 
 use std::io::IsTerminal;
 
@@ -15,12 +15,12 @@ pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
     hangup: Signal,
-    /// True if a terminal was there at the start.
+    /// True if the program was started at a terminal.
     at_terminal: bool,
 }
 
 impl Signals {
-    /// Starts to catch them.
+    /// Starts to catch the signals.
     pub(crate) fn listen() -> std::io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
@@ -55,12 +55,13 @@ impl Signals {
         }
     }
 
-    /// True if the terminal that it was started at has been closed: SIGHUP means just that then.
+    /// Returns true if the terminal at which the program was started was closed: then SIGHUP means
+    /// just that.
     fn is_left_alone(&self) -> bool {
         self.at_terminal && !std::io::stdin().is_terminal()
     }
 
-    /// Waits for one of those that end a command. A terminal that is closed ends it, too.
+    /// Waits for a signal that ends a command. Closing the terminal ends it too.
     pub(crate) async fn next(&mut self) {
         tokio::select! {
             () = ended(&mut self.terminate, &mut self.interrupt) => {}
@@ -76,7 +77,7 @@ async fn ended(terminate: &mut Signal, interrupt: &mut Signal) {
     }
 }
 
-/// Reads the configuration again. What is wrong with it changes nothing.
+/// Reads the configuration again. If it has errors, nothing changes.
 async fn read_again(reload: &Reload) {
     notify::reloading();
     let reload = reload.clone();
@@ -102,7 +103,7 @@ fn outcome(finished: Option<Finished>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Says that entries are not in the database yet.
+/// Logs that entries are not in the database yet.
 pub(crate) fn left_behind(entries: u64) -> String {
     let (what, verb) = match entries {
         1 => ("entry", "is"),

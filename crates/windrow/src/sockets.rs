@@ -1,5 +1,5 @@
-//! Sockets that a service manager has opened already (systemd's socket activation). Clients can
-//! connect before this program runs and while it starts again: they wait, and are not refused.
+//! Sockets that a service manager has opened (systemd's socket activation). Clients can connect
+//! before this program runs, and while it starts again: they wait, and are not refused.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use anyhow::{Context, bail};
 use listenfd::ListenFd;
 use windrow::settings::Settings;
 
-/// Has the frontends use the sockets that were handed over, if any were. Each belongs to the
-/// frontend that it is named after (`http`, `pg`, `mysql`), or else to the one that is to listen at
-/// its address. Changes the environment: no other thread may run yet.
+/// Lets the frontends use the sockets that the service manager passed, if there are any. Each
+/// belongs to the frontend with its name (`http`, `pg`, `mysql`), or else to the one that is
+/// configured to listen at its address. Changes the environment, so no other thread may run yet.
 ///
 /// # Errors
-/// What was handed over is no TCP socket, or nobody is to listen there.
+/// A socket is not a TCP socket, or no frontend is configured to listen at its address.
 pub(crate) fn take_over(settings: &mut Settings) -> anyhow::Result<()> {
     let names = std::env::var("LISTEN_FDNAMES").unwrap_or_default();
     let mut names = names.split(':');

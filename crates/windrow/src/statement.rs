@@ -35,7 +35,7 @@ impl Statement {
         Self::new(Op::Update, table, columns)
     }
 
-    /// Takes the row with a key away. The row of values is the key.
+    /// Deletes the row with a key. The row of values is the key.
     ///
     /// # Errors
     /// As [`Statement::insert`].
@@ -60,8 +60,8 @@ impl Statement {
         self
     }
 
-    /// Names the key's columns, if the table's own primary key is not meant. Of an update, delete
-    /// or read they include all columns of a unique key; else the write fails with 42P10.
+    /// Names the key's columns, if the key is not the table's primary key. For an update, delete or
+    /// read, they must include all columns of a unique key; otherwise the write fails with 42P10.
     ///
     /// # Errors
     /// As [`Statement::insert`].

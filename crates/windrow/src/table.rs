@@ -1,4 +1,4 @@
-//! A writer and a statement: rows go in, outcomes come out.
+//! A writer with a statement: takes rows and returns their outcomes.
 
 use std::sync::Arc;
 
@@ -10,14 +10,13 @@ use windrow_core::{
 /// The outcome of one row: exactly what it would have been alone.
 pub type Outcome = Result<WriteDone, Fault>;
 
-/// Rows that [`Table::write_stream`] hands over at once at most. A source that is slower is never
-/// waited for.
+/// The most rows that [`Table::write_stream`] submits at once. It never waits for a slower source.
 const CHUNK: usize = 1000;
 
 /// Chunks under way at once, so that rows are pulled while others are written.
 const CHUNKS_AHEAD: usize = 4;
 
-/// Rows go in here. Cheap to clone; clones and tasks share batches.
+/// Writes rows by one statement. Cheap to clone; clones and tasks share batches.
 #[derive(Clone, Debug)]
 pub struct Table {
     intake: Intake,
@@ -29,12 +28,12 @@ impl Table {
         Self { intake, shape }
     }
 
-    /// Writes one row: the values of the statement's columns in their order, and behind them, for
-    /// update, delete and get, those of the key. Waits for the database's answer, and for
-    /// memory where the budget is full.
+    /// Writes one row: the values of the statement's columns in their order, followed, for update,
+    /// delete and get, by those of the key. Waits for the database's answer, and for memory if the
+    /// budget is full.
     ///
-    /// A future dropped before its end takes the row out, unless it is under way already: then it
-    /// may still be written.
+    /// If the future is dropped early, the row is not written, unless it was already under way:
+    /// then it may be.
     ///
     /// # Errors
     /// The row's own.
@@ -47,10 +46,10 @@ impl Table {
             .unwrap_or_else(|| Err(Fault::internal("the row was not answered")))
     }
 
-    /// Writes the rows of an iterator, each for itself, and gives one status for each, in order.
+    /// Writes the rows of an iterator, each for itself, and returns one status for each, in order.
     ///
-    /// Rows are pulled as they can be written; a source of any length takes bounded memory besides
-    /// its statuses. Rows keep their order per key.
+    /// Rows are taken from the iterator as they can be written, so a source of any length needs
+    /// limited memory, apart from its statuses. Rows keep their order for each key.
     pub async fn write_all<R>(&self, rows: impl IntoIterator<Item = R>) -> Vec<Outcome>
     where
         R: IntoIterator<Item = Value>,
@@ -58,18 +57,18 @@ impl Table {
         self.write_stream(stream::iter(rows)).collect().await
     }
 
-    /// Writes the rows of a stream, each for itself, and gives their statuses as a stream, in
+    /// Writes the rows of a stream, each for itself, and returns their statuses as a stream, in
     /// order.
     ///
-    /// What is ready in the source is taken together, and nothing is waited for: a source that
-    /// brings one row now and then has each written at once. The source is read only as far as
-    /// the statuses are read (some thousands of rows ahead).
+    /// Rows that are ready in the source are taken together without waiting for others: if a source
+    /// has one row now and then, each is written at once. The source is read only as far as the
+    /// statuses are read (some thousands of rows ahead).
     pub fn write_stream<S>(&self, rows: S) -> impl Stream<Item = Outcome>
     where
         S: Stream,
         S::Item: IntoIterator<Item = Value>,
     {
-        // One source: its rows keep their order, also where several connections write.
+        // A single source, so that its rows keep their order even if several connections write.
         let source = self.intake.new_source();
         rows.map(|row| row.into_iter().collect::<Row>())
             .ready_chunks(CHUNK)
@@ -111,8 +110,8 @@ impl Table {
         Ok(misfits.into_iter().map(outcome).collect())
     }
 
-    /// Returns the fault of a row with too few or too many values, which never leaves: a sink would
-    /// take it for a row of another statement.
+    /// Returns the fault of a row with too few or too many values. It is never sent, because a sink
+    /// would read it as a row of another statement.
     fn misfit(&self, row: &Row) -> Option<Fault> {
         let columns = self.shape.columns.len();
         let fits = if self.shape.has_key_values() {

@@ -1,4 +1,4 @@
-//! Logs, and the few lines that are said to a person on standard error.
+//! Logs, and the few lines for a person on standard error.
 
 use std::io::{IsTerminal, Write};
 
@@ -10,10 +10,10 @@ use windrow::settings::Log;
 pub(crate) struct LogFilter(Box<dyn Fn(EnvFilter) -> anyhow::Result<()> + Send + Sync>);
 
 impl LogFilter {
-    /// Logs what `log` asks for from now on.
+    /// Logs according to `log` from now on.
     ///
     /// # Errors
-    /// A filter that makes no sense; nothing was changed.
+    /// The filter is invalid; nothing was changed.
     pub(crate) fn set(&self, log: &Log) -> anyhow::Result<()> {
         (self.0)(filter(log)?)
     }
@@ -23,8 +23,8 @@ impl LogFilter {
     }
 }
 
-/// The target of lines to the person who started the program, if the log is JSON: shown whatever
-/// the filter says, and by nothing else.
+/// The target of lines for the person who started the program, if the log is JSON. They are shown
+/// whatever the filter is, and nothing else has this target.
 const NOTICES: &str = "windrow::notice";
 
 fn filter(log: &Log) -> anyhow::Result<EnvFilter> {
@@ -52,8 +52,8 @@ pub(crate) fn init(log: &Log) -> anyhow::Result<LogFilter> {
     Ok(handle)
 }
 
-/// Prints a line to the person who started the program, as a record of the log if that is JSON. A
-/// closed standard error is no reason to fail.
+/// Prints a line for the person who started the program, as a record of the log if that is JSON.
+/// Ignores a closed standard error.
 pub(crate) fn say(text: &str) {
     if tracing::enabled!(target: NOTICES, tracing::Level::INFO) {
         match text.split_once(": ") {

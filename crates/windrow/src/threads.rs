@@ -5,7 +5,8 @@ use std::io;
 use tokio::runtime::{Builder, Runtime};
 use windrow_sockets::Threads;
 
-/// Runtimes of one thread each. The first one accepts connections and runs what is no client's.
+/// Runtimes of one thread each. The first one accepts connections and runs everything that belongs
+/// to no client.
 pub(crate) struct Runtimes {
     pub(crate) first: Runtime,
     others: Vec<Runtime>,
@@ -33,7 +34,7 @@ impl Runtimes {
         Threads::new(all.map(|runtime| runtime.handle().clone()))
     }
 
-    /// Ends all threads. Tasks that hang are not waited for.
+    /// Ends all threads. Does not wait for tasks that hang.
     pub(crate) fn end(self) {
         self.first.shutdown_background();
         self.others

@@ -1,4 +1,4 @@
-//! A database, opened by URL, with its knobs.
+//! A database, opened by URL, with its settings.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::table::Table;
 /// The memory that accepted and unanswered writes may take, unless set: 256 MiB.
 pub(crate) const DEFAULT_MEMORY: usize = 256 << 20;
 
-/// Settings of a [`Writer`] before it is opened. None has to be set.
+/// Settings of a [`Writer`] before it is opened. All are optional.
 #[derive(Clone, Debug)]
 #[must_use = "nothing happens before open()"]
 pub struct WriterBuilder {
@@ -26,7 +26,7 @@ pub struct WriterBuilder {
 }
 
 impl WriterBuilder {
-    /// Sets the most rows in one batch. By default the best number is found at run time.
+    /// Sets the most rows in one batch. By default Windrow finds the best number at run time.
     pub fn rows_per_batch(mut self, rows: usize) -> Self {
         self.limits.batch_rows = Some(rows);
         self
@@ -38,14 +38,14 @@ impl WriterBuilder {
         self
     }
 
-    /// Sets the most connections that write at once. By default the best number is found at run
-    /// time.
+    /// Sets the most connections that write at once. By default Windrow finds the best number at
+    /// run time.
     pub fn flights(mut self, flights: usize) -> Self {
         self.limits.flights = Some(flights);
         self
     }
 
-    /// Sets the bytes that accepted and unanswered writes may take. Past that, writing waits.
+    /// Sets the bytes that accepted and unanswered writes may take. Beyond that, writing waits.
     /// Default 256 MiB.
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = bytes;
@@ -65,32 +65,30 @@ impl WriterBuilder {
         self
     }
 
-    /// Sets if tables that are not there are created from the rows, and get columns as later rows
-    /// bring them. Default no.
+    /// Sets whether missing tables are created from the rows, and get columns as later rows contain
+    /// them. Default no.
     pub fn create_tables(mut self, create: bool) -> Self {
         self.options.create_tables = create;
         self
     }
 
-    /// Sets if, with [`WriterBuilder::create_tables`], tables that Windrow did not make get columns
-    /// too. Default no.
+    /// Sets whether, with [`WriterBuilder::create_tables`], tables that Windrow did not create get
+    /// columns too. Default no.
     pub fn extend_tables(mut self, extend: bool) -> Self {
         self.options.extend_tables = extend;
         self
     }
 
-    /// SQLite: how often the file is synced. Default [`Synchronous::Full`].
+    /// Sets how often SQLite syncs the file. Default [`Synchronous::Full`].
     pub fn synchronous(mut self, synchronous: Synchronous) -> Self {
         self.options.synchronous = synchronous;
         self
     }
 
-    /// Opens the database. A database that cannot be reached yet is no error here: rows wait for
-    /// it.
+    /// Opens the database. It is no error if the database cannot be reached yet: rows wait for it.
     ///
     /// # Errors
-    /// [`windrow_core::FaultClass::Invalid`] if the URL names no database that is known or makes no
-    /// sense.
+    /// [`windrow_core::FaultClass::Invalid`] if the URL is invalid or names no known database.
     pub async fn open(self) -> Result<Writer, Fault> {
         let sink = databases::open(self.url.reveal(), &self.options).await?;
         let budget = Budget::new(self.memory);
@@ -115,8 +113,8 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Settings for a database: `sqlite:PATH`, `postgres://USER@HOST/DATABASE`, and what else
-    /// `windrow databases` lists.
+    /// Returns settings for a database: `sqlite:PATH`, `postgres://USER@HOST/DATABASE`, and others
+    /// that `windrow databases` lists.
     pub fn builder(url: impl Into<Secret>) -> WriterBuilder {
         WriterBuilder {
             url: url.into(),
@@ -155,16 +153,16 @@ impl Writer {
         Table::new(intake.clone(), shape)
     }
 
-    /// Returns the lane's state at this moment: what waits, what is under way, the best limits
-    /// found, and counters. Cheap.
+    /// Returns the lane's current state: waiting writes, batches under way, the best limits found,
+    /// and counters. Cheap.
     #[must_use]
     pub fn status(&self) -> LaneStatus {
         self.lane.status()
     }
 
-    /// Finishes all that was accepted and closes the database. Rows written later through a
-    /// [`Table`] that is still around fail as cancelled. Dropping a writer instead ends its
-    /// connections once all that was accepted is finished, too, but does not wait for it.
+    /// Finishes everything that was accepted and closes the database. Rows that are written later
+    /// through a [`Table`] that still exists fail as cancelled. Dropping a writer instead also ends
+    /// its connections once everything that was accepted is finished, but does not wait for it.
     pub async fn close(self) {
         if let Some(reads) = self.reads {
             reads.shutdown().await;

@@ -5,15 +5,15 @@ use serde_json::value::RawValue;
 
 use windrow_database::web::Answer;
 
-/// The body of an answer that is no error.
+/// The body of an answer that is not an error.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Reply<'a> {
-    /// Of one statement: how many rows it wrote or found.
+    /// The number of rows that one statement wrote or found.
     pub(crate) rowcount: Option<i64>,
-    /// Of one statement that gives rows: their values as JSON texts.
+    /// The rows of one statement that returns rows: their values as JSON texts.
     #[serde(borrow)]
     pub(crate) rows: Option<Vec<Vec<&'a RawValue>>>,
-    /// Of a bulk: one for each row, in order.
+    /// The results of a bulk: one for each row, in order.
     pub(crate) results: Option<Vec<Entry>>,
 }
 
@@ -22,11 +22,12 @@ pub(crate) struct Reply<'a> {
 pub(crate) struct Entry {
     /// The number of changed rows; -2 if the row failed.
     pub(crate) rowcount: i64,
-    /// Why it failed. Of each shard only the first ten rows say so.
+    /// The reason why the row failed. The server reports it only for the first ten rows of each
+    /// shard.
     pub(crate) error: Option<ServerError>,
 }
 
-/// An error, in the server's words.
+/// An error as the server reports it.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct ServerError {
     pub(crate) code: i64,
@@ -43,7 +44,7 @@ struct Failed {
 pub(crate) struct Failure {
     /// The HTTP status; 0 for the error of a row.
     pub(crate) status: u16,
-    /// The server's own code; none where something else answered in its place.
+    /// The server's own code; `None` if another program answered.
     pub(crate) code: Option<i64>,
     pub(crate) message: String,
 }
@@ -86,7 +87,7 @@ impl Failure {
     }
 }
 
-/// The beginning of a text.
+/// Returns the beginning of a text.
 fn cut(text: &str, most: usize) -> String {
     let end = (0..=most).rev().find(|end| text.is_char_boundary(*end));
     text.get(..end.unwrap_or_default())

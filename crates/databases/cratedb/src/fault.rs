@@ -38,7 +38,8 @@ fn detail(failure: &Failure) -> Option<String> {
     failure.code.map(|code| format!("CrateDB error {code}"))
 }
 
-/// Class, SQLSTATE, and whether it concerns the statement rather than one of its rows.
+/// Returns class and SQLSTATE, and true if the failure concerns the statement and not one of its
+/// rows.
 fn class(failure: &Failure) -> (FaultClass, &'static str, bool) {
     let Some(code) = failure.code else {
         return of_status(failure.status);
@@ -62,14 +63,13 @@ fn class(failure: &Failure) -> (FaultClass, &'static str, bool) {
         _ if failure.message.contains("CircuitBreakingException") => {
             (FaultClass::Unavailable, "53200", false)
         }
-        // A row of a bulk that failed on its shard was not written, whatever the reason; -1 is no
-        // reason.
+        // A row of a bulk that failed on its shard was not written, for any reason but -1.
         5000.. if failure.status == 0 => (FaultClass::Other, "58000", false),
         _ => (FaultClass::Unknown, "08007", false),
     }
 }
 
-/// The two codes of refused values share everything but their words.
+/// Classifies a refused value by the message, because the two codes do not tell the reasons apart.
 fn refused(message: &str) -> (FaultClass, &'static str) {
     let lower = message.to_lowercase();
     if lower.contains("must not be null") || lower.contains("not null") {

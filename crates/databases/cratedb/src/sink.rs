@@ -1,4 +1,4 @@
-//! The sink: connections, and what they share.
+//! The sink: opens connections and holds the settings that they share.
 
 use std::sync::Arc;
 
@@ -58,8 +58,10 @@ pub(super) struct CrateSink {
 }
 
 impl CrateSink {
+    /// Returns a sink for a URL.
+    ///
     /// # Errors
-    /// The URL makes no sense.
+    /// The URL is invalid.
     pub(super) fn new(target: Target, options: &Options) -> Result<Self, Fault> {
         let schema = match target.path.as_slice() {
             [] => None,
@@ -79,7 +81,7 @@ impl CrateSink {
         })
     }
 
-    /// A session within the time that connecting may take.
+    /// Returns a session that was opened within the time limit.
     async fn connected(&self) -> Result<Session, Fault> {
         connected(&self.origin, self.options.connect_timeout, self.session()).await
     }
@@ -97,7 +99,7 @@ impl Sink for CrateSink {
         &PROFILE
     }
 
-    // Nobody waits for the lock of another: there are none.
+    // No connection waits for a lock of another, because there are no locks.
     async fn connect(&self, _purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
         let session = self.connected().await?;
         let connection = Connection::new(session, self.catalog.clone(), &self.options);

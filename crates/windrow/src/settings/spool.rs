@@ -1,4 +1,4 @@
-//! The spool's part of the configuration.
+//! Checks the spool's part of the configuration.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -12,16 +12,15 @@ use windrow_spool::Options;
 use super::file::{self, File};
 use super::shown;
 
-/// The least that a spool may be given, in bytes.
+/// The smallest size that a spool may have, in bytes.
 const LEAST_BYTES: u64 = 4 << 20;
 
-/// The largest unit that is acknowledged early. The dead letter that it may become has to fit into
-/// a statement of every database, whose limit is 16 MiB for MariaDB, and may take twice its bytes
-/// there.
+/// The largest unit that is acknowledged early. Its dead letter must fit into a statement of every
+/// database, whose limit is 16 MiB for MariaDB, and may take twice as many bytes there.
 const MOST_UNIT: usize = 4 << 20;
 
-/// The least that an entry must be allowed to age: what is applied stays in the spool for a while,
-/// and counts.
+/// The smallest age that entries must be allowed: applied entries stay in the spool for a while,
+/// and count.
 const LEAST_AGE: Duration = Duration::from_secs(30);
 
 /// The folder in the spool's directory for refused entries that the database's table of dead
@@ -31,13 +30,13 @@ const REJECTED: &str = "rejected";
 /// The checked section `[spool]`.
 #[derive(Clone, Debug)]
 pub struct SpoolSettings {
-    /// Where it is.
+    /// The place of the spool.
     pub place: Place,
     /// The spool's limits.
     pub options: Options,
 }
 
-/// Where a spool is. Shown without a password.
+/// The place of a spool. Shown without a password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// In the files of a directory.
@@ -61,11 +60,11 @@ impl fmt::Display for Place {
 }
 
 impl SpoolSettings {
-    /// Returns the options of the way from the spool to the database.
+    /// Returns the options for applying the spool to the database.
     pub fn drain(&self) -> windrow_drain::Options {
         let aside = match &self.place {
             Place::Directory(directory) => Some(directory.join(REJECTED)),
-            // What one gateway has on its disk is of no use to the others.
+            // Other gateways could not read the disk of this one.
             Place::Topic { .. } => None,
         };
         windrow_drain::Options {
@@ -74,8 +73,8 @@ impl SpoolSettings {
         }
     }
 
-    /// Memory that is taken from the budget for it: what is read ahead, and one entry of the
-    /// largest size besides.
+    /// Returns the memory that is taken from the budget for the spool: for the entries that are
+    /// read ahead, and one of the largest size.
     pub fn memory(&self) -> usize {
         let of_topic = match &self.place {
             Place::Directory(_) => 0,
@@ -88,7 +87,7 @@ impl SpoolSettings {
 /// The most bytes of a topic's answers that a partition holds; see the crate's cursor.
 const OF_TOPIC: usize = 4 << 20;
 
-/// Where the spool is; `None` if nothing is named.
+/// Returns the place of the spool; `None` if none is named.
 fn place(spool: &file::Spool) -> anyhow::Result<Option<Place>> {
     let Some(url) = &spool.at else {
         ensure!(
@@ -121,7 +120,7 @@ fn place(spool: &file::Spool) -> anyhow::Result<Option<Place>> {
     }))
 }
 
-/// `None` if no directory is named.
+/// Returns the section; `None` if no place is named.
 pub(super) fn settings(file: &File) -> anyhow::Result<Option<SpoolSettings>> {
     let spool = &file.spool;
     let Some(place) = place(spool)? else {
@@ -144,7 +143,7 @@ pub(super) fn settings(file: &File) -> anyhow::Result<Option<SpoolSettings>> {
         "spool.max_age must be at least {} s, because what was applied stays for a while and counts; leave it out where entries may become as old as they get",
         LEAST_AGE.as_secs()
     );
-    // A quarter of the spool is the most of one segment; nothing may be larger.
+    // A segment has at most a quarter of the spool, and no entry may be larger.
     let quarter = usize::try_from(max_bytes / 4).unwrap_or(usize::MAX);
     Ok(Some(SpoolSettings {
         place,

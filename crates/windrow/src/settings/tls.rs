@@ -25,7 +25,7 @@ pub(super) struct ServerTls {
 pub struct Certificate(Arc<RwLock<Arc<CertifiedKey>>>);
 
 impl Certificate {
-    /// Shows another one, to clients that connect from now on.
+    /// Shows another certificate to clients that connect from now on.
     pub fn replace(&self, other: &Self) {
         let new = other.current();
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = new;
@@ -54,8 +54,8 @@ impl ResolvesServerCert for Certificate {
     }
 }
 
-/// Builds the server's side of TLS 1.2 and 1.3. `section` is where it was configured; `alpn` what
-/// is spoken over it.
+/// Builds the server's side of TLS 1.2 and 1.3. `section` is its section of the configuration,
+/// `alpn` the protocols that are spoken over it.
 pub(super) fn server(
     section: &str,
     alpn: &[u8],
@@ -75,7 +75,7 @@ pub(super) fn server(
             tls.key.display()
         )
     })?;
-    // The provider is named here: a process-wide default could be another one.
+    // The provider is named here, because a process-wide default could be another one.
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let certified = CertifiedKey::from_der(chain, key, &provider)
         .with_context(|| format!("{section}: certificate and key do not fit"))?;

@@ -1,4 +1,4 @@
-//! `[traces]`, checked.
+//! Checks the section `[traces]`.
 
 use anyhow::{Context, ensure};
 use url::Url;
@@ -7,17 +7,17 @@ use windrow_core::Secret;
 use super::file::Traces;
 use super::shown;
 
-/// Where collectors take spans.
+/// The usual path of collectors.
 const PATH: &str = "/v1/traces";
 
-/// Where spans go, and which.
+/// The destination of spans, and the settings of traces.
 #[derive(Clone, Debug)]
 pub struct TraceSettings {
     /// The URL that spans are sent to, with its path.
     pub url: Secret,
-    /// The same as it may be shown.
+    /// The URL as it may be shown.
     pub shown: String,
-    /// The part of the requests that are traced where their clients do not say.
+    /// The part of the requests that are traced, unless the client decides.
     pub ratio: f64,
     /// The name of this gateway.
     pub service_name: String,
@@ -67,8 +67,8 @@ pub(super) fn settings(file: &Traces) -> anyhow::Result<Option<TraceSettings>> {
     }))
 }
 
-/// Returns the collector's URL, with the path that takes spans: what is named is usually what is
-/// above it.
+/// Returns the collector's URL with the path for spans. Configurations usually name the URL without
+/// it.
 fn url(written: &str) -> anyhow::Result<Url> {
     const FORM: &str = "write http://HOST:4318, or https://HOST for a collector behind TLS";
     // An error of the parser does not repeat the URL, which may hold a password.
@@ -84,7 +84,7 @@ fn url(written: &str) -> anyhow::Result<Url> {
     Ok(url)
 }
 
-/// Headers in the form of `OTEL_EXPORTER_OTLP_HEADERS`.
+/// Parses headers in the form of `OTEL_EXPORTER_OTLP_HEADERS`.
 fn headers(written: &Secret) -> anyhow::Result<Vec<(String, Secret)>> {
     let pairs = written.reveal().split(',').map(str::trim);
     let pairs = pairs.filter(|pair| !pair.is_empty());

@@ -1,4 +1,4 @@
-//! Checks for arbitrary texts: `./test fuzz` makes them up, and every test run takes those that
+//! Checks for arbitrary texts: `./test fuzz` generates them, and every test run repeats those that
 //! were kept.
 
 use windrow_database::Options;
@@ -6,12 +6,13 @@ use windrow_database::Options;
 use super::{File, Settings};
 use crate::databases::{self, DRIVERS};
 
-/// Stands wherever a secret may stand. Where it is shown, it is tried with the other one in its
-/// place: what is shown all the same is no secret, because the text around it says it as well.
+/// A secret that is put wherever one may be. If it is shown, the check is repeated with another
+/// one: if the same text is shown again, it is not the secret, because the text around it contains
+/// it too.
 const SECRET: &str = "s3ntinel";
 const ANOTHER: &str = "4nother";
 
-/// A configuration that goes on in any way behind its secrets: none of them is ever shown.
+/// Checks that a configuration, whatever follows its secrets, never shows one of them.
 pub fn configuration(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return;
@@ -36,8 +37,8 @@ pub fn configuration(bytes: &[u8]) {
         ))
     });
     silent(|secret| read(format!("{text}\ntoken = \"{secret}\"\n")));
-    // As the value of a key that is no secret it may be shown, also as one that this key does not
-    // take, but not where the line is wrong in another way: the key may have been meant to be one.
+    // The value of a key that is not secret may be shown, even if it is invalid for this key, but
+    // not if the line has another error: then the key may have been intended as a secret one.
     silent(|secret| {
         let text = format!("{text}\"{secret}\"\n");
         match !names_secret(&text) && File::parse(&text).is_ok() {
@@ -47,7 +48,7 @@ pub fn configuration(bytes: &[u8]) {
     });
 }
 
-/// True if the last line gives a value to a key of a secret.
+/// Returns true if the last line gives a value to a key for secrets.
 fn names_secret(text: &str) -> bool {
     let line = text.lines().next_back().unwrap_or_default();
     let name = line.split('=').next().unwrap_or_default();
@@ -56,8 +57,8 @@ fn names_secret(text: &str) -> bool {
     super::keys::is_secret(name)
 }
 
-/// A URL that goes on in any way behind its password: neither its refusal nor what is shown of it
-/// has the password.
+/// Checks that a URL, whatever follows its password, never shows it: neither in a refusal nor in
+/// the form for display.
 pub fn url(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return;
@@ -72,7 +73,7 @@ pub fn url(bytes: &[u8]) {
             ];
             for form in forms {
                 silent(|secret| super::shown::url(&form(secret)));
-                // An embedded database would make files of these names.
+                // An embedded database would create files with these names.
                 if *scheme != "sqlite" {
                     silent(|secret| opened(&form(secret)));
                 }
@@ -81,7 +82,7 @@ pub fn url(bytes: &[u8]) {
     }
 }
 
-/// Returns a driver's refusal of a URL; nothing for one that it takes.
+/// Returns a driver's refusal of a URL; empty if it accepts the URL.
 fn opened(url: &str) -> String {
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().build() else {
         return String::new();

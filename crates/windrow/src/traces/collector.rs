@@ -1,4 +1,4 @@
-//! One request to the collector, and what became of it.
+//! Sends a request to the collector, and returns its outcome.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -22,30 +22,30 @@ const ANSWER: Duration = Duration::from_secs(10);
 /// The most bytes of an answer that are read.
 const MOST: usize = 64 << 10;
 
-/// The longest that a collector is left alone because it asks for that.
+/// The longest delay that a collector can ask for.
 const LONGEST_REST: Duration = Duration::from_secs(5 * 60);
 
-/// Where spans go: one connection, kept open.
+/// The collector of spans: one connection, which stays open.
 pub(super) struct Collector {
     client: Client,
     path: String,
 }
 
-/// Why spans were not taken.
+/// The reason why spans were not accepted.
 #[derive(Debug)]
 pub(super) struct Refused {
     pub(super) why: String,
-    /// True if the spans may be taken later.
+    /// True if the spans may be accepted later.
     pub(super) passing: bool,
     /// The delay that the collector asks for.
     pub(super) rest: Option<Duration>,
 }
 
 impl Collector {
-    /// One that is not connected yet.
+    /// Makes a collector that is not connected yet.
     ///
     /// # Errors
-    /// What is wrong with the URL or with a header.
+    /// The URL or a header is invalid.
     pub(super) fn new(settings: &TraceSettings) -> anyhow::Result<Self> {
         let text = settings.url.reveal();
         let url = Url::parse(text).context("traces.endpoint is no URL")?;
@@ -69,11 +69,11 @@ impl Collector {
         self.client.origin().peer()
     }
 
-    /// Sends a request; how many of its spans were not taken. **Not cancel safe**: a dropped
-    /// future leaves open what became of it.
+    /// Sends a request. Returns how many of its spans were not accepted. **Not cancel safe**: if
+    /// the future is dropped, the outcome is unknown.
     ///
     /// # Errors
-    /// None of them was taken, or nobody knows.
+    /// None of them was accepted, or that is unknown.
     pub(super) async fn send(&mut self, body: Bytes) -> Result<u64, Refused> {
         let ask = Ask {
             method: Method::POST,
@@ -95,7 +95,7 @@ impl Collector {
                 | StatusCode::SERVICE_UNAVAILABLE
                 | StatusCode::GATEWAY_TIMEOUT
         );
-        // What it says besides may repeat what it was sent.
+        // The rest of its answer may repeat what it was sent.
         Err(Refused {
             why: format!(
                 "{} answers {} to POST {}",
@@ -114,9 +114,9 @@ fn asked_rest(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let rest = match is_number {
-        // What is past u64 is past the longest rest as well.
+        // A number that does not fit u64 is longer than the longest delay, too.
         true => Duration::from_secs(text.parse().unwrap_or(u64::MAX)),
-        // A date that is over asks for nothing.
+        // A date in the past means no delay.
         false => httpdate::parse_http_date(text)
             .ok()?
             .duration_since(now)
@@ -138,14 +138,14 @@ fn lost(loss: Loss) -> Refused {
     }
 }
 
-/// Returns the number of spans that a collector has not taken.
+/// Returns the number of spans that a collector has not accepted.
 fn rejected(body: &Bytes) -> u64 {
     let answer = ExportResponse::decode(body.clone()).unwrap_or_default();
     let rejected = answer.partial_success.map_or(0, |part| part.rejected_spans);
     u64::try_from(rejected).unwrap_or_default()
 }
 
-/// Returns the headers of every request. Values may be keys, and are shown nowhere.
+/// Returns the headers of every request. Values may be secret keys, and are never shown.
 fn headers(settings: &TraceSettings) -> anyhow::Result<HeaderMap> {
     let mut headers = HeaderMap::new();
     for (name, value) in &settings.headers {

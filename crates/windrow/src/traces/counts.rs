@@ -27,12 +27,12 @@ impl Counts {
         registry.register_collector(Box::new(Figures { counts, tracer }));
     }
 
-    /// The collector has taken so many.
+    /// Counts spans that the collector has accepted.
     pub(super) fn delivered(&self, spans: u64) {
         self.0.delivered.fetch_add(spans, Ordering::Relaxed);
     }
 
-    /// The collector has not taken so many.
+    /// Counts spans that the collector has not accepted.
     pub(super) fn lost(&self, spans: u64) {
         self.0.lost.fetch_add(spans, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! The task that sends spans. Nobody waits for it: what it cannot send is lost and counted.
+//! The task that sends spans. Nothing waits for it: spans that it cannot send are lost and counted.
 
 use std::time::Duration;
 
@@ -16,21 +16,21 @@ use super::messages::Resource;
 /// The most spans of a request.
 const MOST: usize = 512;
 
-/// The time for which spans are gathered for a request.
+/// The time for which spans are collected for a request.
 const GATHER: Duration = Duration::from_secs(1);
 
 /// The attempts of a request, and the delay after the first one; each later delay is twice as long.
-/// A collector may ask for a longer delay, not for a shorter one.
+/// A collector may ask for a longer delay, but not for a shorter one.
 const ATTEMPTS: u32 = 5;
 const REST: Duration = Duration::from_secs(1);
 
 /// The time that the end waits for the collector.
 const LAST: Duration = Duration::from_secs(3);
 
-/// The least time between two warnings that the collector does not take spans.
+/// The least time between two warnings that the collector does not accept spans.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// Sends what has ended.
+/// The state of the task.
 pub(super) struct Delivery {
     spans: mpsc::Receiver<TraceSpan>,
     /// Spans of the next request, or of the one under way.
@@ -38,7 +38,7 @@ pub(super) struct Delivery {
     collector: Collector,
     resource: Resource,
     counts: Counts,
-    /// The collector has asked not to be sent anything before.
+    /// The collector has asked to receive nothing before this time.
     not_before: Instant,
     complained: Option<Instant>,
 }
@@ -61,7 +61,7 @@ impl Delivery {
         }
     }
 
-    /// Sends spans until the end is asked for; then what is there, as far as there is time.
+    /// Sends spans until the end is asked for. Then sends those that are left, if there is time.
     pub(super) async fn run(mut self, end: CancellationToken) {
         while !end.is_cancelled() {
             tokio::select! {
@@ -88,7 +88,7 @@ impl Delivery {
     /// Waits for the first span, and a moment for others.
     async fn gather(&mut self) {
         if self.batch.is_empty() {
-            // It never closes: the one who stops this has a sender.
+            // The channel never closes: the task that stops this one has a sender.
             self.spans.recv_many(&mut self.batch, MOST).await;
         }
         let until = Instant::now() + GATHER;
@@ -100,9 +100,9 @@ impl Delivery {
         }
     }
 
-    /// Sends the spans of a request, again and again if need be. What the collector asked for when
-    /// it refused earlier spans counts for these as well. At the end it waits no more, but for the
-    /// answer to a request that is under way: those spans would be sent twice.
+    /// Sends the spans of a request, repeatedly if necessary. A delay that the collector asked for
+    /// when it refused earlier spans also applies to these. At the end it waits only for the answer
+    /// to a request under way, because those spans would otherwise be sent twice.
     async fn deliver(&mut self, end: &CancellationToken) {
         let mut rest = Duration::ZERO;
         for _ in 0..ATTEMPTS {
@@ -123,8 +123,8 @@ impl Delivery {
         self.lose();
     }
 
-    /// Sends what is left, once: also to one that has asked to be left alone, for there is no
-    /// later.
+    /// Sends the remaining spans once, even to a collector that has asked for a delay, because
+    /// there is no later attempt.
     async fn rest(&mut self) {
         loop {
             if !self.batch.is_empty() && !self.attempt().await {
@@ -136,7 +136,7 @@ impl Delivery {
         }
     }
 
-    /// True if the spans need not be sent again.
+    /// Returns true if the spans need not be sent again.
     async fn attempt(&mut self) -> bool {
         let body = encode::request(&self.resource, &self.batch);
         match self.collector.send(body).await {

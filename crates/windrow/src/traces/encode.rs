@@ -1,4 +1,4 @@
-//! Spans as messages of OTLP.
+//! Converts spans to messages of OTLP.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -18,7 +18,7 @@ const SERVER: i32 = 2;
 const CLIENT: i32 = 3;
 const ERROR: i32 = 2;
 
-/// Flags: sampled, and whether a parent is of another program is known.
+/// Flags: the span is sampled, and it is known whether its parent is in another program.
 const SAMPLED: u32 = 1;
 const IS_KNOWN: u32 = 1 << 8;
 const IS_REMOTE: u32 = 1 << 9;
@@ -35,7 +35,7 @@ pub(super) fn resource(settings: &TraceSettings) -> Resource {
     }
 }
 
-/// Returns a request that brings these spans.
+/// Returns a request with these spans.
 pub(super) fn request(resource: &Resource, spans: &[TraceSpan]) -> Bytes {
     let request = ExportRequest {
         resource_spans: vec![ResourceSpans {

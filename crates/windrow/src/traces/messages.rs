@@ -1,5 +1,5 @@
 //! The messages of OTLP, as far as they are used: `opentelemetry/proto/trace/v1/trace.proto` and
-//! what it builds on, version 1. Tags never change within that version.
+//! its imports, version 1. Tags never change within that version.
 
 use prost::{Message, Oneof};
 
@@ -10,7 +10,7 @@ pub(super) struct ExportRequest {
     pub(super) resource_spans: Vec<ResourceSpans>,
 }
 
-/// The answer to a request: some spans may not have been taken.
+/// The answer to a request: some spans may not have been accepted.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ExportResponse {
     #[prost(message, optional, tag = "1")]

@@ -39,10 +39,10 @@ pub(crate) struct RunningTraces {
 }
 
 impl RunningTraces {
-    /// Starts it, where requests are to be traced. What is counted is there in any case.
+    /// Starts the task, if requests are to be traced. The counters exist in any case.
     ///
     /// # Errors
-    /// A URL or a header that makes no sense.
+    /// The URL or a header is invalid.
     pub(crate) fn asked_for(
         settings: Option<&TraceSettings>,
         registry: &mut Registry,
@@ -66,7 +66,7 @@ impl RunningTraces {
         self.tracer.clone()
     }
 
-    /// Sends what is there, within a few seconds, and ends.
+    /// Sends the remaining spans, within a few seconds, and ends.
     pub(crate) async fn stop(self) {
         self.end.cancel();
         // An error says that the task has panicked: then nothing is left to send.

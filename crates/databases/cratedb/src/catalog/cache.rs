@@ -13,12 +13,12 @@ use crate::values::column::{Column, Kind};
 /// itself.
 const FRESH: Duration = Duration::from_secs(30);
 
-/// The columns of a table. Fields of object columns are listed too, as `column['field']`, without a
-/// position.
+/// The query for the columns of a table. Fields of object columns are listed too, as
+/// `column['field']`, without a position.
 pub(crate) const COLUMNS: &str = "SELECT column_name, data_type, is_nullable FROM information_schema.columns \
      WHERE table_schema = ? AND table_name = ? AND ordinal_position IS NOT NULL ORDER BY ordinal_position";
 
-/// The columns of its primary key.
+/// The query for the columns of the primary key.
 pub(crate) const KEY: &str = "SELECT column_name FROM information_schema.key_column_usage \
      WHERE table_schema = ? AND table_name = ? ORDER BY ordinal_position";
 
@@ -40,7 +40,7 @@ pub(crate) fn facts(
 ) -> Option<Facts> {
     let columns: Vec<Column> = columns
         .into_iter()
-        // Older servers give fields of objects a position.
+        // Older servers list fields of objects with a position.
         .filter(|(name, ..)| !name.contains("['"))
         .map(|(name, data_type, nullable)| Column {
             name: name.into(),
@@ -52,7 +52,7 @@ pub(crate) fn facts(
     let primary: Option<Vec<usize>> = key.iter().map(place).collect();
     (!columns.is_empty()).then(|| Facts {
         name,
-        // A key that holds a field of an object is none that a write could name.
+        // A write could not name a key that contains a field of an object.
         primary: primary.unwrap_or_default(),
         columns,
     })

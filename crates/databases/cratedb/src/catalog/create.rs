@@ -1,6 +1,6 @@
-//! Tables and columns that are made from the rows that name them.
+//! Creates tables and columns for the rows that name them.
 //!
-//! CrateDB does not change the type of a column, so nothing is ever widened: the first rows decide,
+//! CrateDB cannot change the type of a column, so nothing is ever widened: the first rows decide,
 //! and a later value that does not fit has its own error.
 
 use windrow_core::{Name, Shape, TableName, Value};
@@ -20,7 +20,7 @@ pub(crate) struct Demand {
 }
 
 impl Demand {
-    /// Takes in one write.
+    /// Notes the values of one write.
     pub(crate) fn see(&mut self, shape: &Shape, row: &[Value]) {
         self.seen_columns.see(&shape.columns, row);
         for (name, value) in shape.columns.iter().zip(row) {
@@ -32,14 +32,14 @@ impl Demand {
         self.new.see(shape, row);
     }
 
-    /// The type of a new column; none while all of its values were NULL.
+    /// Returns the type of a new column; `None` while all of its values were NULL.
     fn type_of(&self, seen_column: &SeenColumn) -> Option<&'static str> {
         Some(match seen_column.kind? {
             Kind::Bool => "BOOLEAN",
             Kind::Int => "BIGINT",
             Kind::Number if seen_column.double => "DOUBLE PRECISION",
-            // Takes whatever an object holds, without one row's fields deciding over those of the
-            // next.
+            // This type accepts any object, so that the fields of one row do not decide about those
+            // of the next.
             Kind::Json if !self.arrays.contains(&seen_column.name) => "OBJECT(IGNORED)",
             Kind::Number | Kind::Json | Kind::Text | Kind::Bytes | Kind::Own(_) => "TEXT",
         })

@@ -14,24 +14,24 @@ pub(crate) struct Facts {
     /// The name of the table, with its schema.
     pub(crate) name: TableName,
     pub(crate) columns: Vec<Column>,
-    /// Places of the primary key's columns, in its order; empty without one.
+    /// Places of the primary key's columns, in its order; empty if there is none.
     pub(crate) primary: Vec<usize>,
 }
 
 impl Facts {
-    /// A column by its name.
+    /// Returns a column by its name.
     pub(crate) fn column(&self, name: &Name) -> Option<&Column> {
         self.columns.iter().find(|column| column.name == *name)
     }
 
-    /// The columns of the primary key.
+    /// Returns the columns of the primary key.
     pub(crate) fn key(&self) -> impl Iterator<Item = &Column> {
         self.primary
             .iter()
             .filter_map(|place| self.columns.get(*place))
     }
 
-    /// The names that a write finds its row by, in the order in which its row has their values.
+    /// Returns the names by which a write finds its row, in the order of their values in the row.
     pub(crate) fn key_names(&self, key: &Key) -> Vec<Name> {
         match key {
             Key::Columns(names) => names.to_vec(),
@@ -39,7 +39,7 @@ impl Facts {
         }
     }
 
-    /// True if the names are those of the primary key, in whatever order.
+    /// Returns true if the names are those of the primary key, in any order.
     pub(crate) fn is_primary(&self, names: &[Name]) -> bool {
         !names.is_empty()
             && names.len() == self.primary.len()
@@ -56,7 +56,7 @@ impl UniqueKeys for Facts {
         self.columns.get(place).map(|column| &column.name)
     }
 
-    /// Returns the primary key alone: CrateDB has no others.
+    /// Returns only the primary key: CrateDB has no other unique keys.
     fn unique_keys(&self) -> Option<Vec<&[usize]>> {
         let primary = Some(&*self.primary).filter(|primary| !primary.is_empty());
         Some(primary.into_iter().collect())

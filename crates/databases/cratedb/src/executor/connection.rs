@@ -41,7 +41,7 @@ impl Connection {
     /// Reads the description of a table.
     ///
     /// # Errors
-    /// Outside: no batch can go on. Inside: the server does not let it be read.
+    /// Outer: the batch cannot continue. Inner: the server does not allow reading it.
     pub(super) async fn read_table(
         &mut self,
         name: &TableName,
@@ -55,7 +55,7 @@ impl Connection {
         }
     }
 
-    /// Drops the description of a statement's table, which differs from what the server says.
+    /// Drops the description of a statement's table, because it differs from the server's table.
     pub(super) fn forget(&self, statement: &Statement) {
         let whole = &statement.table.name;
         self.catalog.put(whole, None);

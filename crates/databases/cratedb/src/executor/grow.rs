@@ -25,13 +25,13 @@ pub(super) async fn grow(
         let whole = connection.session.whole_name(name);
         let facts = table.as_ref().map(|table| &table.facts);
         let statements = create::statements(&whole, facts, &demand);
-        // Nothing marks the tables that Windrow made.
+        // Tables that Windrow created have no mark.
         if statements.is_empty() || facts.is_some() && !connection.extends {
             continue;
         }
         for sql in statements {
             if let Err(fault) = make(connection, &whole, &sql, &mut batch.tally).await? {
-                // Another client may have created it: the description that is read now decides.
+                // Another client may have created it: the description that is read next decides.
                 knowledge.not_grown.insert(name.clone(), fault);
             }
         }
@@ -44,7 +44,7 @@ pub(super) async fn grow(
 /// Changes the schema.
 ///
 /// # Errors
-/// Outside: no batch can go on. Inside: the server refuses, in its own words.
+/// Outer: the batch cannot continue. Inner: the server's refusal.
 async fn make(
     connection: &mut Connection,
     table: &TableName,

@@ -23,7 +23,8 @@ use super::sql::Statement;
 /// Bytes of values in the largest bulk. CrateDB accepts 100 MiB (`http.max_content_length`).
 const MAX_REQUEST_BYTES: usize = 16 << 20;
 
-/// Up to so many rows that failed without a message run again without a query for their keys.
+/// The number of rows that failed without a message up to which they run again without a query for
+/// their keys.
 const MAX_UNQUERIED: usize = 2;
 
 /// Executes writes of one statement.

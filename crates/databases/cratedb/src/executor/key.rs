@@ -24,7 +24,7 @@ pub(crate) enum RowKey {
 }
 
 impl RowKey {
-    /// A hash for the row, different for different tables.
+    /// Returns a hash for the row, different for different tables.
     pub(crate) fn hash(&self, facts: &Facts) -> Option<u64> {
         match self {
             Self::Row(text) => Some(FixedState::default().hash_one((&facts.name, text))),
@@ -33,8 +33,8 @@ impl RowKey {
     }
 }
 
-/// The places, in a row of the shape, of the primary key's parts in their order; empty where the
-/// row does not name all of them.
+/// Returns the places of the primary key's parts in a row of the shape, in the key's order; empty
+/// if the row does not name all of them.
 pub(crate) fn places(shape: &Shape, facts: &Facts) -> Vec<usize> {
     let names = facts.key_names(&shape.key);
     let place = |name| match shape.op {
@@ -51,7 +51,7 @@ pub(crate) fn places(shape: &Shape, facts: &Facts) -> Vec<usize> {
     places.unwrap_or_default()
 }
 
-/// The row that a write touches.
+/// Returns the row that a write touches.
 pub(crate) fn find(facts: &Facts, places: &[usize], row: &[Value]) -> RowKey {
     if places.is_empty() {
         return RowKey::Unknown;
@@ -70,7 +70,7 @@ pub(crate) fn find(facts: &Facts, places: &[usize], row: &[Value]) -> RowKey {
     RowKey::Row(whole)
 }
 
-/// The row whose key came back as these JSON texts.
+/// Returns the row whose key the server returned as these JSON texts.
 pub(crate) fn of_answer<'r>(facts: &Facts, raw: impl Iterator<Item = &'r str>) -> Option<String> {
     let mut whole = String::new();
     for (column, raw) in facts.key().zip(raw) {
@@ -83,7 +83,7 @@ pub(crate) fn of_answer<'r>(facts: &Facts, raw: impl Iterator<Item = &'r str>) -
     Some(whole).filter(|whole| !whole.is_empty())
 }
 
-/// Parts do not run into each other.
+/// Appends a part such that different parts never give the same text.
 fn push(whole: &mut String, part: &str) {
     whole.push_str(&part.len().to_string());
     whole.push(':');

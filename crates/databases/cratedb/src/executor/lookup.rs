@@ -1,10 +1,10 @@
 //! Reads rows by their keys.
 //!
 //! A read by primary key is answered from the shard itself and sees every write that was answered
-//! before; any other search sees what the last refresh of the table has shown
-//! (<https://cratedb.com/docs/crate/reference/en/latest/general/dql/refresh.html>).
-//! The server finds out whether it is one from comparisons with parameters that are joined by OR;
-//! `= ANY(?)` it takes for a search, because its extractor of keys wants a literal there
+//! before; any other search sees the state of the table's last refresh
+//! (<https://cratedb.com/docs/crate/reference/en/latest/general/dql/refresh.html>). The server
+//! recognizes a read by primary key in comparisons with parameters that are joined by OR. It
+//! executes `= ANY(?)` as a search, because its extractor of keys needs a literal there
 //! (`EqualityExtractor.java`).
 
 use std::collections::{HashMap, HashSet};
@@ -42,7 +42,7 @@ enum LookupReply {
     Answer(Answer),
     /// The server refused the statement, or a value in it.
     Refused(Fault),
-    /// The reason may be one of the keys, or the number of them.
+    /// The reason may be one of the keys, or their number.
     TooMany(Fault),
 }
 
@@ -61,7 +61,7 @@ fn keys(batch: &Batch<'_>, statement: &Statement, items: &[usize]) -> Option<Vec
 /// Executes a step of reads.
 ///
 /// # Errors
-/// The database or the connection is gone.
+/// The database cannot be reached, or the connection was lost.
 pub(super) async fn read(
     connection: &mut Connection,
     batch: &mut Batch<'_>,
@@ -134,7 +134,7 @@ async fn search(
     Ok(())
 }
 
-/// Returns the keys that have a row; `None` if the server does not say.
+/// Returns the keys that have a row; `None` if the server did not answer that.
 async fn find(
     connection: &mut Connection,
     batch: &mut Batch<'_>,
@@ -214,7 +214,7 @@ fn writes<'b>(batch: &'b Batch<'_>, items: &'b [usize]) -> impl Iterator<Item = 
     items.iter().filter_map(|at| batch.write(*at))
 }
 
-/// A statement that looks for rows by their primary keys, and its parameters.
+/// Returns a statement that finds rows by their primary keys, and its parameters.
 fn by_keys<'w>(
     head: &str,
     statement: &Statement,

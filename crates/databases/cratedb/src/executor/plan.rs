@@ -1,5 +1,4 @@
-//! Joins each write with its table, checks it, and finds the row that it touches and the statement
-//! that it is sent by.
+//! Joins each write with its table, checks it, and finds the row that it touches and its statement.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -60,11 +59,11 @@ impl Knowledge {
     }
 }
 
-/// The writes of a batch that can be sent, and the statements that they are sent by.
+/// The writes of a batch that can be sent, and their statements.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    /// By group. Even groups go out together, the odd one behind each holds writes that go one by
-    /// one.
+    /// The statements by group. Groups with even numbers are sent together. The odd one after each
+    /// holds writes that are sent one by one.
     pub(super) statements: Vec<Arc<Statement>>,
     pub(super) writes: Vec<BoundWrite>,
 }
@@ -164,7 +163,7 @@ fn check(statement: &Statement, write: &Write, knowledge: &Knowledge, creates: b
     )
 }
 
-/// A column that is not there, and that the row has a value for.
+/// Returns a column that does not exist although the row has a value for it.
 pub(super) fn missing<'w>(statement: &Statement, write: &'w Write) -> Option<&'w Name> {
     let columns = write.shape.columns.iter().zip(write.values());
     let mut absent = columns.filter(|(name, _)| statement.table.column(name).is_none());

@@ -118,8 +118,8 @@ fn entries(batch: &mut Batch<'_>, items: &[usize], rung: Rung, answer: &Answer) 
     }
 }
 
-/// Returns true if all rows have the error of the one row that had the whole bulk refused. Servers
-/// before 5.10.11 answer so.
+/// Returns true if all rows have the error of the one row for which the whole bulk was refused.
+/// Servers before 5.10.11 answer so.
 fn is_repeated(results: &[Entry]) -> bool {
     let Some(first) = results.first().and_then(|entry| entry.error.as_ref()) else {
         return false;

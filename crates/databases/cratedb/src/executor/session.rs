@@ -1,4 +1,4 @@
-//! One connection and its statements: a request out, an answer in.
+//! A connection and its statements: sends a request, receives its answer.
 
 use std::sync::Arc;
 
@@ -28,10 +28,12 @@ pub(crate) struct Session {
     schema: Name,
 }
 
-/// An answer, or in the server's words why there is none.
+/// An answer, or the server's reason why there is none.
 pub(crate) type Answered = Result<Answer, Failure>;
 
 impl Session {
+    /// Makes a session.
+    ///
     /// # Errors
     /// The schema cannot be written into a header.
     pub(crate) fn new(origin: Arc<Origin>, schema: Option<&str>) -> Result<Self, Fault> {
@@ -48,7 +50,7 @@ impl Session {
         })
     }
 
-    /// The table with its schema.
+    /// Returns the table with its schema.
     pub(crate) fn whole_name(&self, table: &TableName) -> TableName {
         TableName {
             schema: Some(table.schema.clone().unwrap_or_else(|| self.schema.clone())),
@@ -56,7 +58,7 @@ impl Session {
         }
     }
 
-    /// One statement. `args` are JSON values, separated by commas.
+    /// Executes one statement. `args` are JSON values, separated by commas.
     pub(crate) async fn single(
         &mut self,
         sql: &str,
@@ -66,7 +68,7 @@ impl Session {
         self.ask(sql, b"args", args, tally).await
     }
 
-    /// One statement for many rows. `rows` are JSON arrays, separated by commas.
+    /// Executes one statement for many rows. `rows` are JSON arrays, separated by commas.
     pub(crate) async fn bulk(
         &mut self,
         sql: &str,
@@ -108,10 +110,10 @@ impl Session {
         })
     }
 
-    /// Asks for a sign of life, which also shows whether we are let in.
+    /// Checks that the server answers and accepts the login.
     ///
     /// # Errors
-    /// [`windrow_core::FaultClass::Unavailable`] where trying again may help.
+    /// [`windrow_core::FaultClass::Unavailable`] if trying again may help.
     pub(crate) async fn greet(&mut self) -> Result<(), Fault> {
         let answered = self.single("SELECT 1", b"", &mut Tally::default()).await;
         match answered.map_err(Loss::harmless)? {
@@ -172,7 +174,7 @@ impl Session {
     }
 }
 
-/// The fault for a question: whatever became of it, nothing was written.
+/// Returns the fault of a query. In any case, nothing was written.
 fn harmless(failure: &Failure, table: &TableName) -> Fault {
     let mut fault = refusal(failure, table).fault;
     if fault.class == windrow_core::FaultClass::Unknown {
@@ -182,7 +184,7 @@ fn harmless(failure: &Failure, table: &TableName) -> Fault {
     fault
 }
 
-/// The fault for an answer that is not what the protocol says.
+/// Returns the fault of an answer that does not follow the protocol.
 pub(crate) fn unreadable(error: &serde_json::Error) -> Fault {
     Fault::new(
         windrow_core::FaultClass::Other,

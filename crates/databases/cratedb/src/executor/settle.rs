@@ -78,7 +78,7 @@ pub(super) fn refused(
     Ok(())
 }
 
-/// Concludes the rows of a bulk, but for those that failed without a message.
+/// Concludes the rows of a bulk, except for those that failed without a message.
 pub(super) fn rows(
     batch: &mut Batch<'_>,
     statement: &Statement,

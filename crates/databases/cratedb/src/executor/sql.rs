@@ -22,24 +22,23 @@ pub(super) struct Statement {
     pub(super) table: Arc<Table>,
     pub(super) op: Op,
     pub(super) on_conflict: OnConflict,
-    /// The statement for one row; of reads and of updates that change nothing, what stands before
-    /// WHERE.
+    /// The statement for one row. For reads and updates that change nothing, the text before WHERE.
     pub(super) sql: String,
     /// The number of values in each row.
     pub(super) width: usize,
     /// The values of a row in the order of the statement's parameters.
     pub(super) slots: Vec<Slot>,
-    /// The number of slots, at the end, that find the row.
+    /// The number of slots, at the end, that identify the row.
     pub(super) key_slots: usize,
-    /// Places, in a row, of the primary key's parts; empty where the row does not name it.
+    /// Places of the primary key's parts in a row; empty if the row does not name the key.
     pub(super) key: Vec<usize>,
     /// The returned columns.
     pub(super) returned: Option<Returned>,
-    /// Nothing is written: a read, or an update that names no column.
+    /// True if nothing is written: a read, or an update that names no column.
     pub(super) reads: bool,
-    /// Many rows may go out in one request.
+    /// True if many rows may be sent in one request.
     pub(super) fuses: bool,
-    /// A row that is there already counts as one that was written.
+    /// True if an existing row counts as one that was written.
     pub(super) counts_one: bool,
 }
 
@@ -73,11 +72,11 @@ impl Statement {
 pub(super) struct Slot {
     /// The place in the row.
     pub(super) place: usize,
-    /// The column as it is known; one that is not known takes what comes.
+    /// The column as it is known. An unknown one accepts any value.
     pub(super) column: Column,
 }
 
-/// The columns that come back.
+/// The returned columns.
 #[derive(Clone, Debug)]
 pub(super) struct Returned {
     pub(super) names: Arc<[Name]>,
@@ -94,12 +93,11 @@ impl Returned {
     }
 }
 
-/// Joins a shape with its table. Columns that are not there are left out where they may be created,
-/// and left to the server elsewhere: it creates them itself in a table with a dynamic column
-/// policy.
+/// Joins a shape with its table. Missing columns are left out if they may be created. Otherwise
+/// they are left to the server, which creates them itself in a table with a dynamic column policy.
 ///
 /// # Errors
-/// It can never be executed.
+/// The shape can never be executed.
 pub(super) fn compile(
     shape: &Shape,
     table: &Arc<Table>,
@@ -194,7 +192,7 @@ impl ParsedStatement<'_> {
         sql.push_str(") DO ");
         if self.shape.on_conflict == OnConflict::Ignore || others.is_empty() {
             sql.push_str("NOTHING");
-            // A key cannot be written again; the row is there, and counts.
+            // A key cannot be changed. The row exists, and counts.
             statement.counts_one = self.shape.on_conflict == OnConflict::Update;
             return Ok(());
         }
@@ -210,7 +208,7 @@ impl ParsedStatement<'_> {
 
     fn update(&self, statement: &mut Statement, key: &[Name]) {
         if statement.slots.is_empty() {
-            // Nothing is to change: the row is counted all the same.
+            // There is nothing to change, but the row counts.
             statement.reads = true;
             self.get(statement, key);
             return;
@@ -259,7 +257,7 @@ impl ParsedStatement<'_> {
         self.find(statement, key, false);
     }
 
-    /// Adds the slots that find a row, and where they stand in the statement.
+    /// Adds the slots that identify a row, and their places in the statement.
     fn find(&self, statement: &mut Statement, key: &[Name], writes: bool) {
         let first = self.shape.columns.len();
         for (place, name) in key.iter().enumerate() {
@@ -279,7 +277,7 @@ impl ParsedStatement<'_> {
         }
     }
 
-    /// The slots of the values that are stored.
+    /// Returns the slots of the values that are stored.
     fn values(&self) -> Result<Vec<Slot>, Fault> {
         let mut slots: Vec<Slot> = Vec::with_capacity(self.shape.columns.len());
         for (place, name) in self.shape.columns.iter().enumerate() {
@@ -311,7 +309,7 @@ impl ParsedStatement<'_> {
         }
     }
 
-    /// The columns of the key, where one is needed.
+    /// Returns the columns of the key, if one is needed.
     fn key_names(&self) -> Result<Vec<Name>, Fault> {
         let names = self.table.key_names(&self.shape.key);
         let needed = self.shape.has_key_values() || self.shape.on_conflict == OnConflict::Update;
@@ -352,7 +350,7 @@ impl ParsedStatement<'_> {
     }
 }
 
-/// Equality: a NULL in the key finds nothing.
+/// Appends comparisons by equality, so a NULL in the key finds nothing.
 pub(super) fn push_match(sql: &mut String, key: &[Name]) {
     for (place, name) in key.iter().enumerate() {
         sql.push_str(if place > 0 { " AND " } else { "" });

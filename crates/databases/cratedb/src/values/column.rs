@@ -1,4 +1,4 @@
-//! The description of a column, and the kinds of values that it takes.
+//! The description of a column, and the kinds of values that it accepts.
 
 use windrow_core::Name;
 
@@ -7,7 +7,7 @@ use windrow_core::Name;
 pub(crate) struct Column {
     pub(crate) name: Name,
     pub(crate) kind: Kind,
-    /// NULL is refused, and with it the whole bulk.
+    /// True if the server refuses NULL, and the whole bulk with it.
     pub(crate) not_null: bool,
 }
 
@@ -16,7 +16,7 @@ pub(crate) struct Column {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Bool,
-    /// Whole numbers up to this one, and down to the one before its negative.
+    /// Integers up to this one, and down to one below its negative.
     Int(i64),
     /// `real` and `double precision`.
     Float,
@@ -30,12 +30,12 @@ pub(crate) enum Kind {
     },
     Object,
     Array,
-    /// Everything else goes as it came.
+    /// Any other type, whose values are passed on unchanged.
     Other,
 }
 
 impl Kind {
-    /// The family of a type by its name.
+    /// Returns the family of a type by its name.
     pub(crate) fn of(name: &str) -> Self {
         let base = name.split('(').next().unwrap_or_default().trim_end();
         match base {

@@ -5,7 +5,7 @@ use windrow_core::Value;
 use super::moment;
 use crate::values::column::Kind;
 
-/// The value of a column from its JSON text.
+/// Returns the value of a column from its JSON text.
 pub(crate) fn value(kind: Kind, raw: &str) -> Value {
     match raw.as_bytes().first() {
         Some(b'n') => Value::Null,
@@ -28,7 +28,7 @@ fn number(kind: Kind, raw: &str) -> Value {
     iso.map_or_else(|| Value::number(raw), Value::text)
 }
 
-/// A JSON string, read.
+/// Decodes a JSON string.
 pub(crate) fn text(raw: &str) -> String {
     serde_json::from_str(raw).unwrap_or_default()
 }

@@ -1,8 +1,8 @@
-//! A value on its way into a request.
+//! Encodes a value for a request.
 //!
-//! CrateDB converts what it is given into the column's type itself, and a text into every type. So
-//! a value goes as JSON's own type only where that loses nothing: its parser reads decimals as
-//! doubles, and would cut a fraction off for a column of whole numbers.
+//! CrateDB itself converts values to the column's type, and a text to every type. So a value is
+//! written in JSON's own type only if that loses nothing: the server's parser reads decimals as
+//! doubles, and would drop the fraction of a number for a column of integers.
 
 use std::io::Write as _;
 
@@ -57,7 +57,7 @@ pub(crate) fn push(kind: Kind, value: &Value, out: &mut Vec<u8>) -> Result<(), U
     Ok(())
 }
 
-/// A double of Java's becomes infinite, or zero, without a word.
+/// Appends a double, unless Java would silently read it as infinite or zero.
 fn push_float(digits: &str, out: &mut Vec<u8>) -> Result<(), Unwritable> {
     let Ok(double) = digits.parse::<f64>() else {
         push_text(out, digits);
@@ -79,7 +79,7 @@ fn push_float(digits: &str, out: &mut Vec<u8>) -> Result<(), Unwritable> {
     Ok(())
 }
 
-/// A whole number, also from a text of digits.
+/// Returns an integer, also from a text of digits.
 pub(crate) fn int(value: &Value) -> Option<i64> {
     match value {
         Value::Int(n) => Some(*n),

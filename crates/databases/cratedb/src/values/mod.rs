@@ -1,4 +1,4 @@
-//! Values, in and out; which of them name the same row.
+//! Encodes and decodes values, and compares keys.
 
 pub(crate) mod column;
 pub(crate) mod decode;

@@ -1,10 +1,11 @@
-//! Timestamps: milliseconds since 1970-01-01T00:00:00 UTC, as CrateDB keeps and answers them.
+//! Timestamps: milliseconds since 1970-01-01T00:00:00 UTC, as CrateDB stores and returns them.
 
 use windrow_core::calendar::{date_of, day_number};
 
 const DAY: i64 = 86_400_000;
 
-/// ISO 8601, with `Z` where there is a time zone. `None` for years that four digits do not hold.
+/// Returns a time in ISO 8601, with `Z` if it has a time zone. `None` for years of more than four
+/// digits.
 pub(crate) fn iso(millis: i64, zoned: bool) -> Option<String> {
     let (year, month, day) = date_of(millis.div_euclid(DAY));
     if !(0..=9999).contains(&year) {
@@ -23,8 +24,8 @@ pub(crate) fn iso(millis: i64, zoned: bool) -> Option<String> {
     Some(text)
 }
 
-/// The moment that a text names in a column with a time zone, or (its zone ignored) without one.
-/// `None` says no more than "let the server judge": for other spellings than ISO 8601's, and for
+/// Returns the moment that a text names in a column with a time zone, or (ignoring its zone)
+/// without one. `None` leaves the text to the server: for other forms than ISO 8601, and for
 /// fractions of milliseconds.
 pub(crate) fn millis(text: &str, zoned: bool) -> Option<i64> {
     if let Ok(millis) = text.parse() {
@@ -62,7 +63,7 @@ fn time(text: &str) -> Option<(i64, i64)> {
     Some((time, offset(zone)?))
 }
 
-/// `Z`, `+01`, `-0130`, `+01:30` or nothing.
+/// Parses `Z`, `+01`, `-0130`, `+01:30` or nothing.
 fn offset(zone: &str) -> Option<i64> {
     let sign = match zone.chars().next() {
         None => return Some(0),
