@@ -1,5 +1,5 @@
-//! Windrow's own tables in SQLite: their texts, and how these are run. Moments are UTC, in the form
-//! that the gateway gives them.
+//! Windrow's own tables in SQLite: their texts, and how these are executed. Moments are in UTC, in
+//! the form of the gateway.
 
 use std::sync::Arc;
 
@@ -14,11 +14,10 @@ use windrow_core::{Bookkeeping, Fault, Mark};
 
 use super::executor::writer::Writer;
 
-/// The moment of now, as a default value.
+/// The current moment, as a default value.
 const NOW: &str = "(strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))";
 
-/// Beginnings of messages about a change that another process has made first: a column exists, a
-/// column has another name.
+/// Beginnings of messages about a change that another process has made first.
 const RACED: [&str; 2] = ["duplicate column name", "no such column"];
 
 /// Opens sessions on the tables of a database.

@@ -95,7 +95,7 @@ impl Sink for SqliteSink {
     }
 }
 
-/// The sink of reads. With a write-ahead log they wait for no writer.
+/// The sink of reads. With a write-ahead log, reads wait for no writer.
 struct ReadingSink(Arc<Writer>);
 
 #[async_trait]
@@ -142,7 +142,7 @@ impl windrow_core::Database for SqliteSink {
 
     fn inventory(&self) -> Option<Arc<dyn Inventory>> {
         let reader = match self.location {
-            // A thread of its own: a long query holds up neither writes nor reads by key.
+            // A thread of its own, so that a long query blocks neither writes nor reads by key.
             Location::File { .. } => {
                 let spawned = Writer::spawn(self.location.clone(), self.options.clone());
                 spawned.ok().map(Arc::new)

@@ -40,7 +40,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// `client`: the ClientKey that a proof gave away. `server`: the ServerKey of the verifier.
+    /// Makes keys of the ClientKey that a proof revealed and the ServerKey of the verifier.
     pub(crate) fn new(client: Bytes32, server: Bytes32) -> Self {
         Self { client, server }
     }
@@ -68,7 +68,7 @@ impl fmt::Debug for Keys {
 }
 
 fn hmac(key: &Bytes32, message: &[u8]) -> Bytes32 {
-    // HMAC fills a short key up with zeros to the block size of the hash.
+    // HMAC fills a short key with zeros up to the block size of the hash.
     let mut block = Key::<Hmac<Sha256>>::default();
     for (to, from) in block.iter_mut().zip(key) {
         *to = *from;
@@ -91,7 +91,7 @@ fn xor(mut a: Bytes32, b: &Bytes32) -> Bytes32 {
     a
 }
 
-/// The value of the attribute that stands next: `name=value`, and what is behind its comma.
+/// Returns the value of the next attribute, `name=value`, and the text after its comma.
 fn attribute(text: &str, name: char) -> Option<(&str, Option<&str>)> {
     let value = text.strip_prefix(name)?.strip_prefix('=')?;
     Some(match value.split_once(',') {
@@ -100,12 +100,12 @@ fn attribute(text: &str, name: char) -> Option<(&str, Option<&str>)> {
     })
 }
 
-/// Printable characters other than the comma.
+/// Returns true for a text of printable characters other than the comma.
 fn is_nonce(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| matches!(b, 0x21..=0x7e) && b != b',')
 }
 
-/// A nonce of 144 random bits, as PostgreSQL makes it.
+/// Returns a nonce of 144 random bits, as PostgreSQL makes it.
 fn nonce() -> String {
     use base64::Engine;
     use rand::RngExt;

@@ -21,7 +21,7 @@ pub enum Mechanism {
     Plus,
 }
 
-/// Why an exchange ended. The words are PostgreSQL's.
+/// The reason why an exchange ended, in PostgreSQL's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ScramError {
     /// The client violated the protocol (08P01).
@@ -52,7 +52,7 @@ pub struct Server {
 /// The server's side of an exchange after its challenge was sent.
 pub struct Begun {
     server: Server,
-    /// The value that the client's last message must have as `c=`.
+    /// The value that `c=` must have in the client's last message.
     bound: String,
     first_bare: String,
     nonce: String,
@@ -69,7 +69,7 @@ impl Server {
         }
     }
 
-    /// Returns true if SCRAM-SHA-256-PLUS is to be offered.
+    /// Returns true if SCRAM-SHA-256-PLUS must be offered.
     pub fn offers_binding(&self) -> bool {
         self.binding.is_some()
     }

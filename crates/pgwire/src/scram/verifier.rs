@@ -25,7 +25,7 @@ pub struct Verifier {
     pub(super) server: Bytes32,
 }
 
-/// Why a text is no verifier. The error does not repeat the text.
+/// The reason why a text is not a verifier. The error does not repeat the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadVerifier {
     /// The text is an MD5 hash.

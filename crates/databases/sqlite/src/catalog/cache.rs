@@ -28,8 +28,8 @@ pub(crate) struct Catalog {
 }
 
 impl Catalog {
-    /// Returns a catalog that reports to operators which tables share transactions. `received_at`:
-    /// as [`crate::Options::received_at`].
+    /// Returns a catalog that reports to operators which tables share transactions. `received_at`
+    /// is that of [`crate::Options::received_at`].
     pub(crate) fn telling(standings: Arc<Standings>, received_at: Option<Name>) -> Self {
         Self {
             standings,

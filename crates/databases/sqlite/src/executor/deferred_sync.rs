@@ -59,7 +59,7 @@ impl DeferredSync {
     }
 }
 
-/// Has the commits of a connection return without waiting for the disk.
+/// Makes the commits of a connection return without waiting for the disk.
 pub(crate) fn relax(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("PRAGMA synchronous = NORMAL")
 }

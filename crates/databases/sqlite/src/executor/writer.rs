@@ -77,7 +77,7 @@ impl Writer {
         &self.standings
     }
 
-    /// Has the thread run a job, and returns its result. A dropped future withdraws the job only
+    /// Runs a job on the thread, and returns its result. A dropped future withdraws the job only
     /// while the channel is full. After that the job runs and its result is dropped.
     pub(crate) async fn ask<T: Send + 'static>(
         &self,
@@ -93,7 +93,7 @@ impl Writer {
         answer.await.map_err(|_| Lost::HalfWay)
     }
 
-    /// Has the thread run a job that leaves nothing behind if it panics: a panic is a fault then.
+    /// Runs a job on the thread that leaves nothing behind if it panics. A panic becomes a fault.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Database) -> Result<T, Fault> + Send + 'static,
@@ -107,7 +107,7 @@ impl Writer {
         }
     }
 
-    /// Has the thread work on its connection, in the same way.
+    /// Runs a job on the thread's connection, in the same way.
     pub(crate) async fn query<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,

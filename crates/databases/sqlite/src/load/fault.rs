@@ -4,12 +4,13 @@ use windrow_core::{Fault, FaultClass, LoadFault};
 
 use crate::fault::{Failure, Scope};
 
-/// A failure that is nobody's row: what is only busy may be tried again.
+/// Returns the fault of a failure that no row caused. A busy database may be tried again.
 pub(super) fn plain(error: rusqlite::Error) -> Fault {
     Failure::from(error).fault
 }
 
-/// Before the commit nothing is written: the portion may be tried again, or be filtered.
+/// Classifies a failure before the commit, when nothing is written: the portion may be tried again,
+/// or be filtered.
 pub(super) fn before_commit(error: rusqlite::Error) -> LoadFault {
     let Failure { fault, scope } = error.into();
     match (scope, fault.class) {
@@ -21,11 +22,12 @@ pub(super) fn before_commit(error: rusqlite::Error) -> LoadFault {
     }
 }
 
-/// A commit that failed is undone. Deferred foreign keys are checked by it.
+/// Classifies a failed commit, which is undone. It checks deferred foreign keys.
 pub(super) fn of_commit(error: rusqlite::Error) -> LoadFault {
     let Failure { fault, scope } = Failure::from(error);
     match scope {
-        // The log may hold the whole commit; only the next opening of the file will show.
+        // The log may contain the whole commit, which shows only when the file is opened the next
+        // time.
         Scope::Sync => LoadFault::Unknown(Fault::unknown(fault.message)),
         Scope::Busy => LoadFault::Again(fault),
         Scope::Machine if fault.class == FaultClass::Unavailable => LoadFault::Again(fault),
@@ -34,7 +36,7 @@ pub(super) fn of_commit(error: rusqlite::Error) -> LoadFault {
     }
 }
 
-/// A mark that cannot be written is no fault of the rows.
+/// Classifies a failure to write a mark, which is no fault of the rows.
 pub(super) fn of_mark(error: rusqlite::Error) -> LoadFault {
     match before_commit(error) {
         LoadFault::Refused(fault) => LoadFault::Hopeless(fault),

@@ -1,4 +1,4 @@
-//! The table, or columns that it lacks, made for the rows of a load.
+//! Creates the table of a load, or columns that it lacks, for the rows.
 
 use rusqlite::Connection;
 use windrow_core::{Fault, Holds, LoadPlan, Name, Rows, TableName};
@@ -13,15 +13,16 @@ use crate::catalog::table::Table;
 use crate::executor::writer::Database;
 use crate::values::column::ColumnType;
 
-/// The columns that rows ask for.
+/// The columns that rows need.
 pub(super) struct Wanted {
     demand: Demand,
-    /// Columns of which the file says what they hold.
+    /// Columns whose contents the file declares.
     declared: Vec<(Name, Holds)>,
 }
 
 impl Wanted {
-    /// Looks at rows. What they hold decides; what their file says counts where they hold nothing.
+    /// Examines rows. Their values decide; the file's declarations matter only for columns without
+    /// values.
     pub(super) fn of(plan: &LoadPlan, rows: &Rows, declared: &[Option<Holds>]) -> Self {
         let columns = plan.columns.iter().zip(declared);
         let declared = columns.filter_map(|(name, holds)| Some((name.clone(), (*holds)?)));
@@ -43,7 +44,7 @@ impl Wanted {
     }
 }
 
-/// The type of a column without values that is to hold these.
+/// Returns the type of a column without values for declared contents.
 fn empty(holds: Holds) -> ColumnType {
     match holds {
         Holds::Bool => ColumnType::Bool,
@@ -59,10 +60,10 @@ fn empty(holds: Holds) -> ColumnType {
     }
 }
 
-/// Makes what the rows of a load need. Returns false if rows that go one by one are to do it.
+/// Creates what the rows of a load need. Returns false if rows that are written one by one must do
+/// it.
 ///
-/// A column of which no value was seen is made without a type, so that each later value is stored
-/// as it comes.
+/// A column without values is created without a type, so that each later value is stored unchanged.
 pub(super) fn make(
     database: &mut Database,
     plan: &LoadPlan,

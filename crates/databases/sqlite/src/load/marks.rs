@@ -1,4 +1,4 @@
-//! Marks that belong to a portion's transaction.
+//! Writes the marks of a portion in its transaction.
 
 use rusqlite::{Connection, params};
 use windrow_core::{Mark, Span};

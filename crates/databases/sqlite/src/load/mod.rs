@@ -1,19 +1,19 @@
-//! Bulk loads: one statement and one transaction for many rows, on the sink's one writer.
+//! Bulk loads: one statement and one transaction for many rows, on the sink's only writer.
 //!
-//! Values are bound exactly as single writes bind them. A row that fails takes its portion back, or
-//! is left out of it where the portion is filtered: each row is an execution of the statement,
-//! which SQLite undoes by itself where it fails. What was not written goes through the lane, which
-//! tells each row its own error.
+//! Values are bound exactly as single writes bind them. A row that fails undoes its portion. If the
+//! portion is filtered, the row is left out instead: each row is an execution of the statement,
+//! which SQLite itself undoes if it fails. The rows that are left out are written by the lane, and
+//! each gets its own error.
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | this file | the form, and the way to the writer |
-//! | `portion` | a portion: one transaction |
-//! | `row` | one of its rows |
-//! | `make` | the table, where it is made for a load |
-//! | `marks` | marks in a portion's transaction |
-//! | `transaction` | its statements without values |
-//! | `fault` | what a failure means for a portion |
+//! | this file | the port, which sends jobs to the writer |
+//! | `portion` | writes a portion in one transaction |
+//! | `row` | writes one row of a portion |
+//! | `make` | creates the table for a load |
+//! | `marks` | writes the marks of a portion |
+//! | `transaction` | executes statements without values, and rolls back |
+//! | `fault` | classifies failures |
 
 mod fault;
 mod make;
@@ -34,7 +34,7 @@ use windrow_core::{
 use super::executor::writer::{Database, Lost, Writer};
 use super::own_tables::SqliteBookkeeping;
 
-/// One statement, many rows.
+/// Bulk loads by one statement for many rows.
 pub(super) struct SqliteBulk {
     writer: Arc<Writer>,
 }
@@ -99,7 +99,7 @@ impl Bulk for SqliteBulk {
     }
 }
 
-/// A way to the writer.
+/// A handle that sends portions to the writer.
 #[derive(Debug)]
 struct SqliteLoader {
     writer: Arc<Writer>,

@@ -1,4 +1,4 @@
-//! A portion: one transaction.
+//! Writes a portion in one transaction.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::executor::sql::NoPlan;
 use crate::executor::writer::Database;
 use crate::values::bind::Use;
 
-/// The table's columns. What one that grows takes follows from its values.
+/// Returns the table's columns. If the table grows, the values decide what a column accepts.
 pub(super) fn columns(
     database: &mut Database,
     table: &TableName,
@@ -30,7 +30,7 @@ pub(super) fn columns(
         return Ok(None);
     };
     let grows = creates && table.made;
-    // A key of NULL may be given a number.
+    // SQLite may assign a number to a key that is NULL.
     let sql = "SELECT name, lower(type), hidden > 1, pk > 0 OR upper(coalesce(dflt_value, 'NULL')) <> 'NULL' \
                FROM pragma_table_xinfo(?1, 'main') WHERE hidden <> 1 ORDER BY cid";
     let mut ask = session.connection().prepare_cached(sql).map_err(plain)?;
@@ -65,7 +65,7 @@ pub(super) fn check(database: &mut Database, shape: &Arc<Shape>) -> Result<(), F
     }
 }
 
-/// Writes a portion and its marks, or nothing. `leaves_out`: rows that fail are left out.
+/// Writes a portion and its marks, or nothing. `leaves_out` is true if rows that fail are left out.
 pub(super) fn write(
     database: &mut Database,
     shape: &Arc<Shape>,
@@ -111,7 +111,7 @@ fn transaction(
     Ok(filtered)
 }
 
-/// Writes all rows, or those that can be.
+/// Writes all rows, or those that can be written.
 fn write_rows(
     connection: &Connection,
     shape: &Shape,

@@ -1,4 +1,4 @@
-//! A row of a portion: one execution of the portion's statement.
+//! Writes a row of a portion by one execution of the portion's statement.
 
 use rusqlite::types::ToSqlOutput;
 use rusqlite::{CachedStatement, Connection};
@@ -19,20 +19,20 @@ pub(super) struct RowWriter<'c> {
     plan: &'c Plan,
     statement: CachedStatement<'c>,
     scratch: Vec<u8>,
-    /// Each row has a savepoint of its own.
+    /// True if each row has a savepoint of its own.
     guards: bool,
 }
 
-/// Why a row was not written.
+/// The reason why a row was not written.
 pub(super) enum Bad {
-    /// For what it is. Nothing of it is left, and the transaction goes on.
+    /// The row itself. Nothing of it is left, and the transaction continues.
     Row(Fault),
-    /// For something that ends the portion.
+    /// A failure that ends the portion.
     Portion(LoadFault),
 }
 
 impl<'c> RowWriter<'c> {
-    /// `filters`: a row that fails is left out.
+    /// Prepares the statement. `filters` is true if a row that fails is left out.
     pub(super) fn new(
         connection: &'c Connection,
         shape: &'c Shape,
@@ -49,7 +49,7 @@ impl<'c> RowWriter<'c> {
         })
     }
 
-    /// Writes the next row; gives back how many rows are new or changed.
+    /// Writes the next row. Returns how many rows are new or changed.
     pub(super) fn write(&mut self, fields: &mut Fields<'_>) -> Result<u64, Bad> {
         self.bind(fields)?;
         if self.guards {
@@ -69,7 +69,7 @@ impl<'c> RowWriter<'c> {
         Ok(written)
     }
 
-    /// Binds the next fields, and takes all of them, whatever is wrong with the first.
+    /// Binds the next fields. Consumes all of them, even if the first is invalid.
     fn bind(&mut self, fields: &mut Fields<'_>) -> Result<(), Bad> {
         let mut bad = None;
         for slot in &self.plan.slots {
@@ -88,7 +88,7 @@ impl<'c> RowWriter<'c> {
         bad.map_or(Ok(()), |fault| Err(self.bad(fault)))
     }
 
-    /// Judges the error of a row. The row is undone where the transaction is still there
+    /// Classifies the error of a row. The row is undone if the transaction still exists
     /// (<https://sqlite.org/lang_conflict.html>, ABORT and ROLLBACK).
     fn failed(&self, error: rusqlite::Error) -> Bad {
         let fault = match before_commit(error) {
@@ -104,7 +104,7 @@ impl<'c> RowWriter<'c> {
         }
     }
 
-    /// Takes back what a row may have left behind.
+    /// Undoes what a row may have left behind.
     fn undo(&self) -> Result<(), Bad> {
         if !self.guards {
             return Ok(());
@@ -114,8 +114,8 @@ impl<'c> RowWriter<'c> {
             .map_err(ends)
     }
 
-    /// Returns a refused row. It runs after the rows behind it, so if later rows win, only rows
-    /// that always fail may be left out.
+    /// Returns a refused row. It runs after the rows that follow it, so if later rows win, only
+    /// rows that always fail may be left out.
     fn bad(&self, fault: Fault) -> Bad {
         let by_itself = match fault.class {
             FaultClass::Value | FaultClass::NotNull | FaultClass::TooLarge => true,
@@ -152,7 +152,7 @@ fn leaves_traces(connection: &Connection) -> rusqlite::Result<bool> {
         .query_row([], |row| row.get(0))
 }
 
-/// The value as a batch has it: what a write of the field alone would bring.
+/// Returns the value as a batch has it: the same as for a single write of the field.
 fn datum(field: Field<'_>) -> Datum<'_> {
     match field {
         Field::Null => Datum::Null,
@@ -165,7 +165,7 @@ fn datum(field: Field<'_>) -> Datum<'_> {
     }
 }
 
-/// As [`windrow_core::Value::number`].
+/// Does what [`windrow_core::Value::number`] does.
 fn number(digits: &str) -> Datum<'_> {
     match digits.parse() {
         Ok(n) if digits != "-0" && !digits.starts_with('+') => Datum::Int(n),

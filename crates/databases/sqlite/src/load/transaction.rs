@@ -1,4 +1,4 @@
-//! Statements without values, and what takes a transaction back.
+//! Executes statements without values, and rolls back.
 
 use rusqlite::Connection;
 
@@ -7,10 +7,11 @@ pub(super) fn say(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
     connection.prepare_cached(sql)?.raw_execute().map(|_| ())
 }
 
-/// False where the transaction is still there, so that the connection is of no use any more.
+/// Rolls back. Returns false if the transaction still exists, so that the connection cannot be used
+/// any more.
 pub(super) fn roll_back(connection: &Connection) -> bool {
     if !connection.is_autocommit() {
-        // What counts is whether the transaction is gone.
+        // Only the end of the transaction matters, and not the result.
         drop(say(connection, "ROLLBACK"));
     }
     connection.is_autocommit()

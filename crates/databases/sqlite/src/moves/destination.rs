@@ -1,7 +1,8 @@
-//! Final tables: looked up, and made like the source.
+//! Looks up final tables, and creates them like the source.
 //!
-//! SQLite keeps the text that made a table, a copy of what was written but for its beginning:
-//! `CREATE TABLE` and the name (<https://sqlite.org/schematab.html>). So the name is replaced, and all behind it stays.
+//! SQLite keeps the text by which a table was created, unchanged except for its beginning: `CREATE
+//! TABLE` and the name (<https://sqlite.org/schematab.html>). So the name is replaced, and the rest
+//! stays.
 
 use rusqlite::Connection;
 use windrow_core::moves::{Destination, TableFacts};
@@ -15,7 +16,7 @@ use super::source::Source;
 use super::text::push_table;
 use crate::fault::Failure;
 
-/// Looks a table up, and makes it if there is none and `create` says so.
+/// Looks up a table, and creates it if it does not exist and `create` is set.
 pub(super) fn open(
     connection: &Connection,
     source: &Source,
@@ -37,7 +38,7 @@ pub(super) fn open(
         return Err(TableFacts::otherwise_spelled(table, &facts.name));
     }
     let mut outside = facts.outside("");
-    // SQLite does not tell names of columns apart that differ in their case.
+    // SQLite ignores case in names of columns.
     let names = outside.columns.iter_mut().chain(&mut outside.generated);
     for name in names.chain(&mut outside.required) {
         let mut columns = source.columns.iter();
@@ -48,7 +49,8 @@ pub(super) fn open(
     Destination::new(table, &outside, &source.columns)
 }
 
-/// Columns, defaults, constraints and indexes come along, foreign keys too; triggers do not.
+/// Creates a table like the source, with its columns, defaults, constraints, indexes and foreign
+/// keys, but without its triggers.
 fn make(connection: &Connection, source: &Source, table: &TableName) -> Result<(), Fault> {
     let Some(facts) = facts::read(connection, &source.name)? else {
         return Err(moved::no_source(&source.name));
@@ -82,14 +84,15 @@ fn renamed(facts: &Facts, table: &TableName) -> Result<String, Fault> {
     let Some(rest) = rest else {
         return Err(unreadable(&facts.name));
     };
-    // Another mover may have made it meanwhile, with all that belongs to it.
+    // Another mover may have created it meanwhile, with everything that belongs to it.
     let mut sql = "CREATE TABLE IF NOT EXISTS ".to_owned();
     push_table(&mut sql, &table.table);
     sql.push_str(rest);
     Ok(sql)
 }
 
-/// The texts of indexes that were made by themselves; those of constraints are in the table's text.
+/// Returns the texts of indexes that statements of their own created; those of constraints are in
+/// the table's text.
 fn indexes(
     connection: &Connection,
     facts: &Facts,
@@ -128,7 +131,8 @@ fn indexes(
     Ok(texts)
 }
 
-/// Indexes of a file have names of their own, so that of the new one holds the new table's name.
+/// Returns the name of an index for the new table. Names of indexes are unique in a file, so it
+/// contains the new table's name.
 fn name_of_index(index: &str, source: &str, table: &str) -> String {
     match index.contains(source) {
         true => index.replacen(source, table, 1),
@@ -163,7 +167,7 @@ fn behind_name(text: &str) -> Option<&str> {
     let mut rest = text.get(1..)?;
     loop {
         rest = rest.get(rest.find(close)? + 1..)?;
-        // A quote that is doubled stands for itself.
+        // A doubled quote stands for itself.
         match rest.strip_prefix(close) {
             Some(more) if close != ']' => rest = more,
             _ => return Some(rest),

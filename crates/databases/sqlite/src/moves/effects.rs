@@ -7,13 +7,14 @@ use windrow_database::quote::push_ident;
 use super::text::push_table;
 use crate::catalog::sharing::blank;
 
-/// Foreign keys that delete or change the rows that refer to those deleted.
+/// The query for foreign keys that delete or change the rows that refer to deleted ones.
 const KEYS: &str = r#"
 SELECT DISTINCT t.name, f.id, f.on_delete FROM main.sqlite_schema t, pragma_foreign_key_list(t.name, 'main') f
 WHERE t.type = 'table' AND f."table" = ?1 COLLATE NOCASE AND f.on_delete IN ('CASCADE', 'SET NULL', 'SET DEFAULT') ORDER BY 1, 2"#;
 
-/// The columns of foreign keys of other tables that keep rows from being deleted: the table, the
-/// key's number, the column, and the one that it refers to, by default of the primary key.
+/// The query for columns of foreign keys of other tables that keep rows from being deleted: the
+/// table, the key's number, the column, and the one that it refers to, which is by default of the
+/// primary key.
 const REFERRERS: &str = r#"
 SELECT t.name, f.id, f."from", coalesce(f."to", (SELECT p.name FROM pragma_table_xinfo(?1, 'main') p WHERE p.pk = f.seq + 1))
 FROM main.sqlite_schema t, pragma_foreign_key_list(t.name, 'main') f
@@ -29,7 +30,7 @@ pub(super) fn referrers(connection: &Connection, table: &str) -> Result<Vec<Refe
     while let Some(column) = columns.next()? {
         let (of, number): (String, i64) = (column.get(0)?, column.get(1)?);
         let (own, other): (String, Option<String>) = (column.get(2)?, column.get(3)?);
-        // A key that refers to nothing that is there keeps every statement from running.
+        // A key that refers to a missing column makes every statement fail.
         let Some(other) = other else { continue };
         if keys
             .last()
@@ -41,7 +42,7 @@ pub(super) fn referrers(connection: &Connection, table: &str) -> Result<Vec<Refe
             continue;
         };
         equal.push_str(if equal.is_empty() { "" } else { " AND " });
-        // The column that is referred to says by which collation they are compared.
+        // The referenced column decides the collation of the comparison.
         push_ident(equal, table);
         equal.push('.');
         push_ident(equal, &other);
@@ -57,11 +58,11 @@ pub(super) fn referrers(connection: &Connection, table: &str) -> Result<Vec<Refe
     Ok(keys.into_iter().map(referrer).collect())
 }
 
-/// The triggers of a table.
+/// The query for the triggers of a table.
 const TRIGGERS: &str = "SELECT name, sql FROM main.sqlite_schema \
                         WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE ORDER BY name";
 
-/// Reads what else changes if rows of the table are deleted, in words.
+/// Returns descriptions of what else changes if rows of the table are deleted.
 pub(super) fn read(connection: &Connection, table: &str) -> Result<Vec<Box<str>>> {
     let mut effects = Vec::new();
     let mut ask = connection.prepare(KEYS)?;
@@ -82,12 +83,12 @@ pub(super) fn read(connection: &Connection, table: &str) -> Result<Vec<Box<str>>
     Ok(effects)
 }
 
-/// Returns true if the trigger of this text fires where rows are deleted. Its event is the first of
-/// three words behind its name (<https://sqlite.org/lang_createtrigger.html>).
+/// Returns true if the trigger with this text fires when rows are deleted. Its event is the first
+/// of three words after its name (<https://sqlite.org/lang_createtrigger.html>).
 fn fires_at_delete(text: &str) -> bool {
     let mut before = String::new();
-    // The name may be one of the words, so it is passed over: it stands behind TRIGGER, or behind
-    // EXISTS, and may have a schema.
+    // The name may be one of the words, so it is skipped: it follows TRIGGER or EXISTS, and may
+    // have a schema.
     for token in Tokens(text) {
         let named = before == "TRIGGER" && token != "IF" || before == "EXISTS" || before == ".";
         if !named && matches!(token.as_str(), "DELETE" | "INSERT" | "UPDATE") {
@@ -101,7 +102,7 @@ fn fires_at_delete(text: &str) -> bool {
     false
 }
 
-/// The words and signs of a text, words in capital letters. Blanks and comments are passed over.
+/// The words and signs of a text, with words in capital letters. Blanks and comments are skipped.
 struct Tokens<'t>(&'t str);
 
 impl Iterator for Tokens<'_> {
@@ -117,7 +118,7 @@ impl Iterator for Tokens<'_> {
         };
         let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$' || !c.is_ascii();
         let end = match close {
-            // A doubled sign within a name makes two tokens of it, none of which is a bare word.
+            // A doubled sign within a name makes two tokens of it, neither of which is a bare word.
             Some(close) => {
                 let rest = text.get(1..).unwrap_or_default();
                 rest.find(close).map_or(text.len(), |at| at + 2)

@@ -11,7 +11,7 @@ use crate::catalog::cache::unique_indexes;
 use crate::fault::Failure;
 use crate::values::column::ColumnType;
 
-/// Names by which a row's number is known, where no column has them (<https://sqlite.org/rowidtable.html>).
+/// Names of a row's number, unless columns have them (<https://sqlite.org/rowidtable.html>).
 const ROW_NUMBERS: [&str; 3] = ["rowid", "oid", "_rowid_"];
 
 /// A table.
@@ -19,7 +19,7 @@ const ROW_NUMBERS: [&str; 3] = ["rowid", "oid", "_rowid_"];
 pub(super) struct Facts {
     /// The name as it was created.
     pub(super) name: Name,
-    /// The text that made it.
+    /// The text by which it was created.
     pub(super) sql: String,
     pub(super) columns: Vec<MovedColumn>,
     pub(super) primary: Vec<Name>,
@@ -36,15 +36,15 @@ pub(super) struct MovedColumn {
     not_null: bool,
     generated: bool,
     has_default: bool,
-    /// Declared as `INTEGER`: alone in the primary key of an ordinary table it is another name of
-    /// the row's number.
+    /// True if it is declared as `INTEGER`: if such a column is the only one of the primary key of
+    /// an ordinary table, it is another name of the row's number.
     integer: bool,
 }
 
-/// Reads a table; `None`: there is none of that name.
+/// Reads a table; `None` if there is none of that name.
 ///
 /// # Errors
-/// [`FaultClass::Unsupported`] for views and virtual tables; what SQLite says.
+/// [`FaultClass::Unsupported`] for views and virtual tables; SQLite's own errors.
 pub(super) fn read(connection: &Connection, name: &TableName) -> Result<Option<Facts>, Fault> {
     if let Some(schema) = &name.schema
         && !schema.eq_ignore_ascii_case("main")
@@ -157,7 +157,8 @@ impl Facts {
         Ok(uniques)
     }
 
-    /// Columns of the primary key that may be NULL (<https://sqlite.org/lang_createtable.html#the_primary_key>).
+    /// Returns the columns of the primary key that may be NULL
+    /// (<https://sqlite.org/lang_createtable.html#the_primary_key>).
     fn nullable(&self) -> Vec<Name> {
         let sure = |column: &MovedColumn| {
             column.not_null || self.without_row_number || self.counts(column)
@@ -183,10 +184,10 @@ impl Facts {
         column.integer && !self.without_row_number && self.primary == [column.name.clone()]
     }
 
-    /// The columns that tell the table's rows apart within a transaction.
+    /// Returns the columns that identify the table's rows within a transaction.
     ///
     /// # Errors
-    /// [`FaultClass::Unsupported`] if columns have all names of the row's number.
+    /// [`FaultClass::Unsupported`] if columns use up all names of the row's number.
     pub(super) fn locator(&self) -> Result<Vec<Name>, Fault> {
         if self.without_row_number {
             return Ok(self.primary.clone());
@@ -205,7 +206,7 @@ impl Facts {
         }
     }
 
-    /// The description as a move uses it. `place` is the file's.
+    /// Returns the description as a move uses it. `place` is the file's.
     pub(super) fn outside(&self, place: &str) -> TableFacts {
         let generated = self.columns.iter().filter(|column| column.generated);
         let required = |column: &&MovedColumn| {
@@ -232,10 +233,10 @@ impl Facts {
     }
 }
 
-/// Values of a route, and how many rows have each.
+/// Values of a route, and the number of rows of each.
 type Counts = Vec<(Option<Box<str>>, u64)>;
 
-/// Rows by their route, whose bytes tell routes apart.
+/// Counts rows by route. Routes are compared by their bytes.
 pub(super) fn count(
     connection: &Connection,
     plan: &MovePlan,
@@ -257,7 +258,7 @@ pub(super) fn count(
     let mut ask = connection.prepare(&sql)?;
     let rows = ask.query_map([], |row| {
         let route = row.get_ref(0)?.as_bytes_or_null()?;
-        // One that is no text names no table, like NULL.
+        // Like NULL, a route that is not text names no table.
         let route = route
             .and_then(|text| str::from_utf8(text).ok())
             .map(Box::from);

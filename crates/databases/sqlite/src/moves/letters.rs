@@ -12,7 +12,7 @@ use crate::fault::Failure;
 use crate::values::column::ColumnType;
 use crate::values::read;
 
-/// A row that goes to the dead letters, as the writer's thread owns it.
+/// A row for the dead letters, owned by the writer's thread.
 #[derive(Debug)]
 pub(super) struct Letter {
     pub(super) row: usize,
@@ -35,8 +35,8 @@ impl From<&Rejected<'_>> for Letter {
     }
 }
 
-/// Writes dead letters; their rows are still in the source. `numbers`: their numbers, as an array
-/// of JSON.
+/// Writes dead letters. Their rows are still in the source. `numbers` are the rows' numbers, as an
+/// array of JSON.
 pub(super) fn write(
     connection: &Connection,
     source: &Source,
@@ -68,7 +68,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Keys and rows as JSON, by their places.
+/// Returns keys and rows as JSON, by their places.
 fn rows(
     connection: &Connection,
     source: &Source,
@@ -94,7 +94,7 @@ fn rows(
     Ok(found)
 }
 
-/// A value as a letter keeps it.
+/// Returns a value as a dead letter keeps it.
 fn kept(stored: ValueRef<'_>, of: ColumnType) -> Value {
     match stored {
         ValueRef::Text(bytes) if str::from_utf8(bytes).is_err() => record::unreadable(bytes),

@@ -1,26 +1,26 @@
-//! Rows of a table that serves as a queue, brought into their final tables in the same file, or out
-//! of it.
+//! Moves rows of a table that serves as a queue to their final tables in the same file, or reads
+//! them out.
 //!
-//! **SQLite locks no rows.** What keeps movers apart is the one write transaction that a file can
-//! have (BEGIN IMMEDIATE), from the moment rows are picked until they are gone: others wait for it,
-//! and so do all who write to the file. A mover that dies lets go of it, and what it did is rolled
-//! back. So a batch across databases should be as small as it can be without being slow.
+//! **SQLite locks no rows.** Movers do not meet because a file can have only one write transaction
+//! (BEGIN IMMEDIATE), which lasts from picking rows to deleting them: other movers wait for it, and
+//! so does every program that writes to the file. If a mover dies, its transaction is rolled back.
+//! So a batch across databases should be as small as it can be without being slow.
 //!
-//! A mover has a connection of its own, for its transaction lasts over several calls. The rows that
-//! it holds are named by their row numbers (or, WITHOUT ROWID, by their primary keys), kept in a
-//! temporary table with their places.
+//! A mover has a connection of its own, because its transaction lasts for several calls. The rows
+//! that it holds are named by their row numbers (or, WITHOUT ROWID, by their primary keys), kept in
+//! a temporary table with their places.
 //!
 //! | module | what it does |
 //! | --- | --- |
 //! | this file | the queue: its tables, its connections |
-//! | `facts` | what a table is like, and what would be moved |
+//! | `facts` | describes tables and counts rows before a move |
 //! | `effects` | what else changes if rows are deleted |
 //! | `source` | the source as a mover uses it: its statements |
-//! | `work` | what is done on the connection |
-//! | `mover` | one connection that moves |
-//! | `destination` | final tables, looked up and made |
+//! | `work` | executes a mover's steps on its connection |
+//! | `mover` | a connection that moves rows |
+//! | `destination` | looks up and creates final tables |
 //! | `letters` | dead letters |
-//! | `text` | what several statements have in common |
+//! | `text` | parts that several statements have in common |
 
 mod destination;
 mod effects;
@@ -50,14 +50,14 @@ use super::own_tables::SqliteBookkeeping;
 /// A file whose tables can be queues.
 #[derive(Debug)]
 pub(super) struct SqliteMoves {
-    /// The sink's own connection, for what needs no transaction.
+    /// The sink's own connection, for jobs that need no transaction.
     writer: Arc<Writer>,
     location: Location,
     options: Options,
 }
 
 impl SqliteMoves {
-    /// `None` for a database in memory, which no second connection can see.
+    /// Returns the queue; `None` for a database in memory, which only one connection can see.
     pub(super) fn new(
         writer: &Arc<Writer>,
         location: &Location,

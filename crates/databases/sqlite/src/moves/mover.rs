@@ -1,4 +1,4 @@
-//! One connection that moves.
+//! A connection that moves rows.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,7 +34,7 @@ impl SqliteMover {
         Self { writer, source }
     }
 
-    /// Has the thread do something.
+    /// Runs a job on the thread.
     async fn with<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection, &Source) -> Result<T, Fault> + Send + 'static,
@@ -45,7 +45,7 @@ impl SqliteMover {
             .await
     }
 
-    /// Begins a transaction, once nobody else writes.
+    /// Begins a transaction, once no one else is writing.
     async fn begin(&self) -> Result<(), Fault> {
         let start = Instant::now();
         loop {
@@ -60,7 +60,7 @@ impl SqliteMover {
         }
     }
 
-    /// Runs in a transaction that has begun; if it fails, the transaction ends.
+    /// Runs a job in a transaction that has begun. If the job fails, the transaction ends.
     async fn within<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection, &Source) -> Result<T, Failure> + Send + 'static,

@@ -1,4 +1,4 @@
-//! The source as a mover uses it: its statements.
+//! The source for a mover: its statements.
 
 use rusqlite::Connection;
 use windrow_core::moves::Destination;
@@ -11,13 +11,13 @@ use super::text::{push_route, push_table};
 use crate::fault::Failure;
 use crate::values::column::ColumnType;
 
-/// The temporary table of picked rows: `n` is a row's place, from 1; `k0`, `k1` .. tell it apart.
+/// The temporary table of picked rows: `n` is a row's place, from 1; `k0`, `k1` .. identify it.
 const PICKED: &str = "temp.windrow_picked";
 
-/// Picked rows whose numbers stand in the first parameter, an array of JSON.
+/// The condition for picked rows whose numbers are in the first parameter, an array of JSON.
 const CHOSEN: &str = "p.n IN (SELECT value FROM json_each(?1))";
 
-/// A table that rows are taken out of.
+/// A table that rows are moved from.
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) name: TableName,
@@ -32,14 +32,14 @@ pub(super) struct Source {
     /// The columns that are copied.
     pub(super) columns: Vec<Name>,
     pub(super) routed: bool,
-    /// Rows go to another file, whose columns hold values of any type as well.
+    /// True if rows go to another file, whose columns also hold values of any type.
     pub(super) alike: bool,
-    /// Picks rows; its one parameter is how many.
+    /// The statement that picks rows. Its one parameter is the number of rows.
     pub(super) pick: String,
-    /// Reads what was picked, in its order: the route, what names it, the columns; `None` where
-    /// nothing of it is asked for.
+    /// The statement that reads picked rows in order: the route, the key, the columns; `None` if
+    /// the plan asks for none of them.
     pub(super) look: Option<String>,
-    /// Reads key and all columns of chosen rows, behind their numbers.
+    /// The statement that reads key and all columns of chosen rows, after their numbers.
     pub(super) whole: String,
     pub(super) delete: String,
     pub(super) left: String,
@@ -50,7 +50,7 @@ impl Source {
     /// Reads the table, makes the statements and the temporary table.
     ///
     /// # Errors
-    /// [`FaultClass::NoTable`], [`FaultClass::NoColumn`]; what SQLite says.
+    /// [`FaultClass::NoTable`], [`FaultClass::NoColumn`]; SQLite's own errors.
     pub(super) fn read(connection: &Connection, plan: &MovePlan) -> Result<Self, Fault> {
         let name = &plan.source;
         let Some(facts) = facts::read(connection, name)? else {
@@ -104,8 +104,8 @@ impl Source {
         })
     }
 
-    /// Copies chosen rows. Whatever the final table's own constraints do where they fail, here they
-    /// fail.
+    /// Returns the statement that copies chosen rows. A failed constraint always makes it fail,
+    /// whatever conflict clause the final table has.
     pub(super) fn copy(&self, to: &Destination) -> String {
         let mut sql = "INSERT OR ABORT INTO ".to_owned();
         push_table(&mut sql, &to.table.table);
@@ -126,7 +126,7 @@ struct Texts<'a> {
 }
 
 impl Texts<'_> {
-    /// Makes the temporary table. Its columns have no type, so that values stay what they are.
+    /// Creates the temporary table. Its columns have no type, so that values stay unchanged.
     fn hold(&self, connection: &Connection) -> Result<(), Fault> {
         let columns: Vec<String> = (0..self.locator.len()).map(|n| format!(", k{n}")).collect();
         let sql = format!(
@@ -202,12 +202,12 @@ impl Texts<'_> {
     }
 }
 
-/// Forgets what was picked before.
+/// Returns the statement that forgets the rows that were picked before.
 pub(super) fn clear() -> String {
     format!("DELETE FROM {PICKED}")
 }
 
-/// Appends picked rows, `p`, joined with their rows of the source, `s`; they are looked up in this
+/// Appends picked rows, `p`, joined with their rows of the source, `s`, which are looked up in this
 /// order.
 fn push_join(sql: &mut String, table: &str, locator: &[Name]) {
     sql.push_str(&format!(" FROM {PICKED} p CROSS JOIN "));

@@ -3,7 +3,7 @@
 use windrow_core::Name;
 use windrow_database::quote::push_ident;
 
-/// Appends a table of the file itself: a temporary one of the same name is never meant.
+/// Appends a table of the file itself, and never a temporary one of the same name.
 pub(super) fn push_table(sql: &mut String, table: &str) {
     sql.push_str("main.");
     push_ident(sql, table);

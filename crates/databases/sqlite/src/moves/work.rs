@@ -46,7 +46,7 @@ pub(super) fn begin(connection: &Connection) -> Result<(), Failure> {
     Ok(connection.execute_batch("BEGIN IMMEDIATE")?)
 }
 
-/// Ends a transaction without its work, if there is one.
+/// Rolls back the transaction, if there is one.
 pub(super) fn roll_back(connection: &Connection) -> Result<(), Fault> {
     if connection.is_autocommit() {
         return Ok(());
@@ -56,7 +56,7 @@ pub(super) fn roll_back(connection: &Connection) -> Result<(), Fault> {
         .map_err(|error| Fault::unavailable(Failure::from(error).into_fault().message))
 }
 
-/// Commits. Where a constraint that is checked only now refuses it, the transaction is still there.
+/// Commits. If a constraint that is checked only now refuses that, the transaction still exists.
 pub(super) fn commit(connection: &Connection) -> Result<(), Fault> {
     if connection.is_autocommit() {
         return Err(Fault::unavailable(
@@ -65,7 +65,7 @@ pub(super) fn commit(connection: &Connection) -> Result<(), Fault> {
     }
     connection.execute_batch("COMMIT").map_err(|error| {
         let Failure { fault, scope } = error.into();
-        // What could not be synced may turn out to be written all the same.
+        // A commit that could not be synced may turn out to be written.
         let synced = scope != crate::fault::Scope::Sync;
         if fault.class != FaultClass::ForeignKey {
             roll_back(connection).ok();
@@ -77,7 +77,7 @@ pub(super) fn commit(connection: &Connection) -> Result<(), Fault> {
     })
 }
 
-/// Picks rows in a transaction that has begun; how many.
+/// Picks rows in a transaction that has begun. Returns their number.
 pub(super) fn pick(
     connection: &Connection,
     source: &Source,
@@ -93,7 +93,7 @@ pub(super) fn set_savepoint(connection: &Connection) -> Result<(), Failure> {
     Ok(connection.execute_batch("SAVEPOINT windrow_picked")?)
 }
 
-/// Undoes all that was done since, if the transaction is still there.
+/// Undoes everything since the savepoint. Returns true if the transaction still exists.
 pub(super) fn retreat(connection: &Connection) -> Result<bool, Failure> {
     if connection.is_autocommit() {
         return Ok(false);
@@ -102,7 +102,7 @@ pub(super) fn retreat(connection: &Connection) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// Reads what was picked, as far as the plan asks for it and its bytes allow.
+/// Reads the picked rows, as far as the plan asks for them and their bytes are within its limit.
 pub(super) fn look(
     connection: &Connection,
     source: &Source,
@@ -150,7 +150,7 @@ fn picked(source: &Source, row: &Row<'_>) -> Result<Picked, Failure> {
                     picked.unfit.get_or_insert_with(|| no_text(source, place));
                     Value::Null
                 }
-                // Elsewhere it comes as a text, which another file would keep as one.
+                // Other databases get it as text, which another file would store as text.
                 ValueRef::Real(x) if source.alike && x.is_infinite() => {
                     Value::Number(if x > 0.0 { "Infinity" } else { "-Infinity" }.into())
                 }
@@ -199,8 +199,7 @@ fn name(source: &Source, row: &Row<'_>) -> Result<String, Failure> {
     Ok(json)
 }
 
-/// Does something as a whole: if it fails, nothing of it is left, and the transaction is as it was
-/// before.
+/// Runs something completely or not at all: if it fails, the transaction is as it was before.
 fn whole<T, E: From<Fault>>(
     connection: &Connection,
     work: impl FnOnce() -> Result<T, E>,
@@ -222,7 +221,7 @@ fn whole<T, E: From<Fault>>(
     done
 }
 
-/// A refusal, or a fault of nobody in particular.
+/// A refusal of certain rows, or a fault of no certain row.
 struct At(Refused);
 
 impl From<Fault> for At {
@@ -231,7 +230,7 @@ impl From<Fault> for At {
     }
 }
 
-/// Copies and deletes.
+/// Copies and deletes rows.
 pub(super) fn transfer(
     connection: &Connection,
     source: &Source,
@@ -278,7 +277,7 @@ fn delete_now(connection: &Connection, source: &Source, rows: &Numbers) -> Resul
     ))
 }
 
-/// Deletes.
+/// Deletes rows.
 pub(super) fn delete(
     connection: &Connection,
     source: &Source,
@@ -287,7 +286,7 @@ pub(super) fn delete(
     whole(connection, || delete_now(connection, source, rows))
 }
 
-/// Writes dead letters, and deletes their rows.
+/// Writes rows to the dead letters, and deletes them from the source.
 pub(super) fn reject(
     connection: &Connection,
     source: &Source,

@@ -1,4 +1,4 @@
-//! Values, in and out.
+//! Encodes and decodes values.
 
 pub(crate) mod bind;
 pub(crate) mod column;
