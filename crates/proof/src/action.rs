@@ -24,8 +24,8 @@ const UPDATE: u16 = 16;
 pub enum Level {
     /// A statement: nothing evaluated for one row can see another.
     Fused,
-    /// A transaction: nothing evaluated at the statements or at the commit can tell that they did.
-    /// With what keeps them from sharing a statement.
+    /// A transaction: nothing evaluated in the statements or at the commit can detect it. Contains
+    /// the reason why they may not share a statement.
     Grouped(Arc<Apart>),
     /// The statement may share neither a statement nor a transaction, for this reason.
     Apart(Arc<Apart>),
@@ -49,7 +49,7 @@ pub struct Action<'a> {
 }
 
 impl Catalog {
-    /// The level that is proven for a statement.
+    /// Returns the level that is proven for a statement.
     pub fn judge(&self, action: &Action<'_>, trusted: &Trusted) -> Level {
         let judge = Judge {
             catalog: self,
@@ -64,18 +64,18 @@ impl Catalog {
     }
 }
 
-/// The code that a statement runs besides itself and that reads the transaction's clock.
+/// The code that a statement runs beyond its own text and that reads the transaction's clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Clocked {
-    /// A check, a condition or a trigger that compares it with something.
+    /// A check, a condition or a trigger that compares the clock with something.
     pub looks: Option<Box<str>>,
-    /// The columns that triggers set to it.
+    /// The columns that triggers set to the clock's value.
     pub stamps: Vec<Box<str>>,
 }
 
 impl Catalog {
-    /// Finds what a statement runs besides itself, defaults of columns aside, that reads the
-    /// transaction's clock.
+    /// Finds the code beyond the statement's own text, except for defaults of columns, that reads
+    /// the transaction's clock.
     pub fn clocked(&self, action: &Action<'_>, trusted: &Trusted) -> Clocked {
         let judge = Judge {
             catalog: self,
@@ -100,7 +100,7 @@ impl Catalog {
         clocked
     }
 
-    /// Why the triggers that a statement fires keep it apart.
+    /// Returns the reasons why the triggers that a statement fires isolate it.
     pub(crate) fn triggers_apart<'a>(
         &'a self,
         action: &'a Action<'a>,
@@ -143,7 +143,7 @@ impl Judge<'_> {
                 Err(apart) => triggers.push(apart),
             }
         }
-        // What runs unproven code is said first: it is more than the others ask for.
+        // Unproven code is reported first, because it has the strictest effect.
         let mut all: Vec<Apart> = found.chain(triggers).collect();
         all.sort_by_key(|apart| !apart.unproven);
         match all.into_iter().next() {
@@ -186,7 +186,7 @@ impl Judge<'_> {
             .flatten()
     }
 
-    /// True if the statement may evaluate what calls a function.
+    /// Returns true if the statement may evaluate the object that calls a function.
     fn applies(&self, called: &Called) -> bool {
         let action = self.action;
         match called.kind {
@@ -214,11 +214,11 @@ impl Judge<'_> {
         if !self.is_reached(trigger.reach) {
             return false;
         }
-        // What a rule or a view writes, and by which statement, is not looked at.
+        // It is not examined what a rule or a view writes, and by which statement.
         if trigger.reach == Reach::View {
             return true;
         }
-        // An action of a foreign key may be any of the two.
+        // An action of a foreign key may be an update or a delete.
         let by_cascade = trigger.reach == Reach::Cascade;
         let deletes = self.action.deletes || by_cascade;
         let updates = self.action.updates || by_cascade;
@@ -227,8 +227,8 @@ impl Judge<'_> {
             by_cascade
                 || trigger.columns.is_empty()
                 || columns.any(|name| (self.action.sets)(name))
-                // A foreign key is looked at where its columns have changed, also by a trigger
-                // before it.
+                // A foreign key is checked if its columns have changed, even if a trigger before it
+                // changed them.
                 || trigger.function.built_in && self.may_be_changed_before()
         };
         (self.action.inserts && trigger.kind & INSERT != 0)
@@ -278,7 +278,7 @@ impl Judge<'_> {
         }
         let before = trigger.kind & BEFORE != 0;
         let moves = before && body.assigns.iter().any(|name| (self.action.is_key)(name));
-        // A built-in one that drops what changes nothing is known by its name.
+        // A built-in trigger function that drops unchanged rows is known by its name.
         let drops = before && (body.drops || bare == "suppress_redundant_updates_trigger");
         let phrase = match () {
             () if body.speaks => "a trigger that may raise something",
@@ -291,22 +291,23 @@ impl Judge<'_> {
 }
 
 impl Function {
-    /// Why a function that a client's own text calls cannot be evaluated in company. `object`: what
-    /// calls it.
+    /// Returns the reason why a function that a client's text calls cannot be evaluated together
+    /// with other rows. `object` is the caller.
     pub fn apart(&self, object: &str, text: &str, trusted: &Trusted) -> Option<Apart> {
         let reads_own = || settings::are_read_by(text);
         function_apart(self, object, (false, &reads_own), trusted)
     }
 }
 
-/// Why a function cannot be evaluated in company. `of_column`: it gives a column's value, so it may
-/// take it from a sequence.
+/// Returns the reason why a function cannot be evaluated together with other rows. `of_column` is
+/// true if it computes a column's value, so that it may take it from a sequence.
 pub(crate) fn of_function(called: &Called, of_column: bool, trusted: &Trusted) -> Option<Apart> {
     let from = (of_column, &(|| called.reads_own) as &dyn Fn() -> bool);
     function_apart(&called.function, &called.object, from, trusted)
 }
 
-/// `reads_own`: it may tell a setting that Windrow's connection has for itself.
+/// Returns the reason for a function. `reads_own` is true if it may read a setting that Windrow's
+/// connection has for itself.
 fn function_apart(
     function: &Function,
     object: &str,

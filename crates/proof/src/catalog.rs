@@ -1,24 +1,25 @@
-//! The rows of the answers.
+//! The rows of the answers from the catalog.
 
 use std::collections::BTreeMap;
 
 use crate::settings;
 
-/// A relation that is reached.
+/// A relation that a statement reaches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Relation {
     pub(crate) reach: Reach,
     pub(crate) name: Box<str>,
     /// The kind of relation, `pg_class.relkind`.
     pub(crate) kind: u8,
-    /// Row security applies to the role.
+    /// True if row security applies to the role.
     pub(crate) secured: bool,
     pub(crate) rule: Option<Box<str>>,
     pub(crate) oid: u32,
     /// The transactions that wrote its row, those of its triggers, and the rows that name its
-    /// heirs.
+    /// inheriting tables.
     written: (i64, i64, i64),
-    /// True if inserts may be routed to heirs, as TimescaleDB does with the chunks of a hypertable.
+    /// True if inserts may be routed to inheriting tables, as TimescaleDB does with the chunks of a
+    /// hypertable.
     routes: bool,
 }
 
@@ -27,15 +28,16 @@ pub(crate) struct Relation {
 pub(crate) enum Reach {
     /// The statement names the table.
     Itself,
-    /// A partition of it.
+    /// The object is a partition of the table.
     Part,
-    /// A table that inherits from it.
+    /// The object is a table that inherits from the table.
     Heir,
-    /// A table that inherits from it, and that may be a chunk of it: inserts too may reach it.
+    /// The object is a table that inherits from the table and may be a chunk of it, so that inserts
+    /// may reach it too.
     Chunk,
-    /// By a foreign key with an action.
+    /// A foreign key with an action leads to it.
     Cascade,
-    /// By a view or a rule.
+    /// A view or a rule leads to it.
     View,
 }
 
@@ -49,12 +51,12 @@ pub(crate) struct Trigger {
     pub(crate) kind: u16,
     pub(crate) deferred: bool,
     pub(crate) transition: bool,
-    /// The columns of UPDATE OF; empty: any.
+    /// The columns of UPDATE OF; empty for any column.
     pub(crate) columns: Box<[Box<str>]>,
     pub(crate) function: Function,
     /// The number of the object, and the transaction that wrote its row.
     written: (u32, i64),
-    /// True with SECURITY DEFINER or SET options.
+    /// True if the function has SECURITY DEFINER or SET options.
     pub(crate) dressed: bool,
     pub(crate) body: Box<str>,
     /// Words of the body that may mean functions that are not built in.
@@ -62,7 +64,7 @@ pub(crate) struct Trigger {
     pub(crate) oid: Box<str>,
 }
 
-/// A function, as the catalog says it.
+/// A function as the catalog describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
     /// The name with its schema: `schema.name`.
@@ -81,10 +83,10 @@ pub(crate) struct Called {
     pub(crate) reach: Reach,
     pub(crate) object: Box<str>,
     pub(crate) kind: Kind,
-    /// Of a default the column, of a condition the trigger.
+    /// The column of a default, or the trigger of a condition.
     pub(crate) place: Box<str>,
     pub(crate) function: Function,
-    /// True if it may tell a setting that Windrow's connection has for itself.
+    /// True if it may read a setting that Windrow's connection has for itself.
     pub(crate) reads_own: bool,
     /// The number of the object, and the transaction that wrote its row.
     written: (u32, i64),
@@ -97,17 +99,17 @@ pub(crate) enum Kind {
     Condition,
     Policy,
     View,
-    /// A type's own functions: input, output, comparison.
+    /// A type, by its own functions: input, output, comparison.
     Type,
     Domain,
-    /// The words of a text.
+    /// A word of a text.
     Words,
     /// Checks, generated columns, indexes, partition keys, exclusion: every write evaluates them.
     Always,
 }
 
 impl Called {
-    /// A type's own function in C: a type that is written so is proven.
+    /// Returns true for a type's own function in C: such types are proven.
     pub(crate) fn is_code_of_type(&self) -> bool {
         self.kind == Kind::Type && self.function.has_code()
     }
@@ -132,7 +134,7 @@ impl Trigger {
     }
 }
 
-/// Everything that a write may run, as the catalog had it at a moment.
+/// Everything that a write may run, as the catalog had it at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Catalog {
     pub(crate) relations: Vec<Relation>,
@@ -140,7 +142,7 @@ pub struct Catalog {
     pub(crate) called: Vec<Called>,
     /// User-defined operators that are not proven.
     pub(crate) operators: Vec<Box<str>>,
-    /// With the transactions that wrote its row and those of its checks.
+    /// The domains, with the transactions that wrote their rows and those of their checks.
     domains: Vec<(u32, (i64, i64))>,
 }
 
@@ -152,7 +154,7 @@ impl Catalog {
         triggers.any(|trigger| trigger.deferred && trigger.is_reference())
     }
 
-    /// Takes a row of the answer in, whose columns are texts.
+    /// Adds a row of the answer, whose columns are texts.
     pub fn take<'r>(&mut self, column: impl Fn(usize) -> Option<&'r str>) {
         let text = |place| column(place).unwrap_or_default();
         let reach = reach(text(1));
@@ -219,7 +221,7 @@ impl Catalog {
     pub fn relied(&self) -> Relied {
         let triggers = self.triggers.iter().map(|t| (&t.function, t.written));
         let all = triggers.chain(self.called.iter().map(|c| (&c.function, c.written)));
-        // What is written in C stays what it is.
+        // Functions in C do not change.
         let own = all.filter(|(function, _)| !function.built_in && !function.has_code());
         let functions: BTreeMap<u32, i64> = own.map(|(_, written)| written).collect();
         let domains: BTreeMap<u32, (i64, i64)> = self.domains.iter().copied().collect();
@@ -251,16 +253,17 @@ pub struct Relied {
     pub domains: Box<[u32]>,
     /// Tables that inherit, and those that cascades, views and rules reach.
     pub others: Box<[u32]>,
-    /// The sums of what wrote the functions, the domains and their checks.
+    /// The sums of the transactions that wrote the functions, the domains and their checks.
     pub written: Box<str>,
-    /// The sums of what wrote the other tables, their triggers and the rows that name their heirs.
+    /// The sums of the transactions that wrote the other tables, their triggers and the rows that
+    /// name their inheriting tables.
     pub reached: Box<str>,
-    /// True if inserts may be routed to heirs, which may then be made by an insert.
+    /// True if inserts may be routed to inheriting tables, which an insert may create.
     pub routes: bool,
 }
 
 impl Reach {
-    /// True if an INSERT comes there too, and not only an UPDATE or a DELETE.
+    /// Returns true if an INSERT reaches the object too, and not only an UPDATE or a DELETE.
     pub(crate) fn is_by_insert(self) -> bool {
         match self {
             Self::Itself | Self::Part | Self::Chunk | Self::View => true,

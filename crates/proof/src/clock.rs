@@ -1,15 +1,16 @@
-//! The transaction's clock: `now()` and its kin, which have one value for a whole transaction, and
-//! texts such as `'now'`, which mean a moment once they are read as a time.
+//! Finds where an expression reads the transaction's clock: functions such as `now()`, which have
+//! one value for a whole transaction, and texts such as `'now'`, which mean a moment once they are
+//! read as a time.
 
 use std::ops::Range;
 
 use windrow_sql::is_moment;
 use windrow_sql::lex::{Lexer, Token, TokenKind};
 
-/// Functions without arguments that tell when the transaction or its statement began.
+/// Functions without arguments that return when the transaction or its statement began.
 const FUNCTIONS: [&str; 3] = ["now", "transaction_timestamp", "statement_timestamp"];
 
-/// Keywords that tell the same, with the type that each of them has.
+/// Keywords with the same value, and the type of each.
 const KEYWORDS: [(&str, &str); 5] = [
     ("current_timestamp", "timestamptz"),
     ("localtimestamp", "timestamp"),
@@ -23,7 +24,7 @@ const KEYWORDS: [(&str, &str); 5] = [
 pub enum Clock {
     /// An expression that does not read the clock.
     Unread,
-    /// An expression that does.
+    /// An expression that reads the clock.
     Read {
         /// The same expression over another moment.
         sql: String,
@@ -35,8 +36,8 @@ pub enum Clock {
     Unclear,
 }
 
-/// Reads an expression, or a list of clauses. `moment`: an expression of type `timestamptz` that
-/// takes the clock's place.
+/// Reads an expression, or a list of clauses. `moment` is an expression of type `timestamptz` that
+/// replaces the clock.
 pub fn clock(sql: &str, moment: &str) -> Clock {
     let Some(tokens) = tokens(sql) else {
         return Clock::Unclear;
@@ -63,12 +64,13 @@ pub fn clock(sql: &str, moment: &str) -> Clock {
     }
 }
 
-/// True for names of functions that read the transaction's clock.
+/// Returns true for names of functions that read the transaction's clock.
 pub fn reads_clock(function: &str) -> bool {
     FUNCTIONS.contains(&function) || function == "age"
 }
 
-/// True if a word of an expression reads the transaction's clock. `called`: a parenthesis follows.
+/// Returns true if a word of an expression reads the transaction's clock. `called` is true if a
+/// parenthesis follows.
 pub(crate) fn is_clock_word(word: &str, called: bool) -> bool {
     KEYWORDS.iter().any(|(keyword, _)| *keyword == word) || called && reads_clock(word)
 }
@@ -76,7 +78,7 @@ pub(crate) fn is_clock_word(word: &str, called: bool) -> bool {
 /// A place of an expression where it reads the clock.
 struct Read {
     place: Range<usize>,
-    /// The type that the moment is cast to, with its precision; `None`: it is `timestamptz`.
+    /// The type that the moment is cast to, with its precision; `None` for `timestamptz`.
     cast: Option<String>,
     /// True if it has all of the moment's precision.
     is_whole: bool,
@@ -102,7 +104,7 @@ fn kind_at(tokens: &[Token], at: usize) -> Option<TokenKind> {
     tokens.get(at).map(|token| token.kind)
 }
 
-/// Reads one place. Gives the token behind it as well.
+/// Reads one place. Also returns the place of the token after it.
 fn read_at(sql: &str, tokens: &[Token], at: usize) -> Option<(Read, usize)> {
     let token = tokens.get(at)?;
     let name = word(sql, token)?;
@@ -159,7 +161,7 @@ fn precision(sql: &str, tokens: &[Token], at: usize) -> Option<String> {
         .then(|| format!("({digits})"))
 }
 
-/// True for what may read the clock without saying so by a word of its own.
+/// Returns true for a token that may read the clock without a word for it.
 fn is_unclear(sql: &str, tokens: &[Token], at: usize, token: &Token) -> bool {
     if token.kind.is_string() {
         return is_moment(slice(sql, token).as_bytes());
@@ -168,7 +170,8 @@ fn is_unclear(sql: &str, tokens: &[Token], at: usize, token: &Token) -> bool {
     called && word(sql, token).is_some_and(|name| name == "age")
 }
 
-/// True if what is read at a place is all that the expression is, or that at a constant zone.
+/// Returns true if the whole expression is the value that is read at a place, possibly at a
+/// constant time zone.
 fn is_bare(sql: &str, place: &Range<usize>) -> bool {
     let before = sql.get(..place.start).unwrap_or_default().trim();
     let behind = sql.get(place.end..).unwrap_or_default().trim();

@@ -10,12 +10,12 @@ pub enum Company {
     /// The function depends on the session, transaction or snapshot, or changes something, but
     /// leaves no state in the session.
     Differs,
-    /// Function that reads a setting: the client's own, unless Windrow's connection has one for
+    /// The function reads a setting: that of the client, unless Windrow's connection has one for
     /// itself.
     Setting,
     /// The function takes a value from a sequence, or reads the last one.
     Sequence,
-    /// Nothing is known of it: it may leave something behind.
+    /// The function is unknown: it may leave something behind.
     Unknown,
 }
 
@@ -83,7 +83,7 @@ const SAME: &str = "now transaction_timestamp statement_timestamp clock_timestam
     to_regtype phraseto_tsquery plainto_tsquery to_tsquery to_tsvector ts_headline ts_match_tq ts_match_tt \
     websearch_to_tsquery";
 
-/// Volatile functions that leave nothing behind on their session once the transaction has ended.
+/// Volatile functions that leave nothing in their session once the transaction has ended.
 const LEAVES_NOTHING: &str = "pg_notify pg_sleep pg_sleep_for pg_sleep_until current_query pg_cancel_backend \
     pg_terminate_backend pg_is_in_recovery pg_relation_size pg_table_size pg_indexes_size pg_total_relation_size \
     pg_database_size pg_tablespace_size pg_advisory_xact_lock pg_advisory_xact_lock_shared pg_try_advisory_xact_lock \
@@ -96,18 +96,20 @@ const LEAVES_NOTHING: &str = "pg_notify pg_sleep pg_sleep_for pg_sleep_until cur
     lo_lseek64 lo_tell lo_tell64 lo_truncate lo_truncate64 pg_xact_commit_timestamp pg_last_committed_xact \
     bernoulli system";
 
-/// Functions of extensions, written in C, that are not immutable but mean the same in company.
+/// Functions of extensions, written in C, that are not immutable but return the same together with
+/// other rows.
 const OF_EXTENSIONS: &str = "uuid_generate_v1 uuid_generate_v1mc uuid_generate_v3 uuid_generate_v4 uuid_generate_v5 \
     gen_random_bytes gen_random_uuid gen_salt unaccent time_bucket ulid_generate";
 
-/// The same, by the name without its schema.
+/// Returns true for such a function, by the name without its schema.
 pub(crate) fn is_of_extension(name: &str) -> bool {
     OF_EXTENSIONS
         .split_ascii_whitespace()
         .any(|known| known == name)
 }
 
-/// Trigger functions that look at their row only. `built_in`: they are the server's own.
+/// Returns true for trigger functions that only read their row. `built_in` is true for the server's
+/// own.
 pub(crate) fn guards(name: &str, built_in: bool) -> bool {
     match built_in {
         true => {
@@ -120,8 +122,8 @@ pub(crate) fn guards(name: &str, built_in: bool) -> bool {
                         | "suppress_redundant_updates_trigger"
                 )
         }
-        // TimescaleDB's guard of a hypertable's root, and its note of what changed for continuous
-        // aggregates, which are made of ranges: one of several rows says the same.
+        // TimescaleDB's guard of a hypertable's root, and its note of changes for continuous
+        // aggregates. The note consists of ranges, so several rows may share one.
         false => matches!(
             name,
             "moddatetime"
@@ -134,7 +136,8 @@ pub(crate) fn guards(name: &str, built_in: bool) -> bool {
     }
 }
 
-/// Functions that the body of a harmless trigger may call: built in, and each row for itself.
+/// Returns true for functions that the body of a harmless trigger may call: they are built in and
+/// depend only on their row.
 pub(crate) fn may_call(name: &str) -> bool {
     PLAIN.split_ascii_whitespace().any(|known| known == name)
 }

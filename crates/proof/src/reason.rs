@@ -1,4 +1,4 @@
-//! The words in which it is said why something is sent apart.
+//! Describes the reasons why a write is isolated.
 
 use windrow_core::Apart;
 

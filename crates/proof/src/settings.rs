@@ -1,20 +1,20 @@
-//! Settings that a connection of Windrow has for itself: what `current_setting()` says of them in a
-//! joined write is not what it says in the client's session.
+//! Settings that a connection of Windrow has for itself: in a joined write, `current_setting()`
+//! returns another value for them than in the client's session.
 
 use windrow_sql::lex::{Lexer, TokenKind};
 
-/// The function that tells a setting.
+/// The function that returns a setting.
 pub(crate) const FUNCTION: &str = "current_setting";
 
-/// Their names: all others are those of the client's session.
+/// The names of these settings. All others are those of the client's session.
 const OWN: [&str; 3] = ["application_name", "lock_timeout", "statement_timeout"];
 
 fn is_own(setting: &str) -> bool {
     OWN.iter().any(|own| own.eq_ignore_ascii_case(setting))
 }
 
-/// True if a text may read one of them: it names it in a call of the function, or leaves open which
-/// one it reads.
+/// Returns true if a text may read one of them: it names it in a call of the function, or does not
+/// show which one it reads.
 pub(crate) fn are_read_by(text: &str) -> bool {
     let Ok(mut lexer) = Lexer::new(text, true) else {
         return true;
@@ -45,7 +45,7 @@ pub(crate) fn are_read_by(text: &str) -> bool {
         called = match kind {
             TokenKind::Word => slice.eq_ignore_ascii_case(FUNCTION),
             TokenKind::Quoted => slice.trim_matches('"') == FUNCTION,
-            // The name may be written in it, by the numbers of its letters.
+            // The name may be in it, written by the numbers of its letters.
             TokenKind::Special if slice.ends_with('"') => return true,
             TokenKind::End => return false,
             _ => false,
@@ -53,15 +53,15 @@ pub(crate) fn are_read_by(text: &str) -> bool {
     }
 }
 
-/// The same of an expression that the catalog keeps. `constants`: of each call the bytes of the
-/// setting's name as the server's memory has them, in decimal, or nothing where it is no constant;
-/// separated by commas.
+/// Returns true if an expression from the catalog may read one of them. `constants` holds for each
+/// call the bytes of the setting's name as in the server's memory, in decimal, or nothing if it is
+/// not a constant; calls are separated by commas.
 pub(crate) fn are_among(constants: &str) -> bool {
     constants.split(',').any(|constant| {
         let bytes = constant.split_ascii_whitespace();
         let bytes = bytes.map(|byte| byte.parse::<i16>().ok()?.rem_euclid(256).try_into().ok());
         let bytes: Option<Vec<u8>> = bytes.collect();
-        // Its length stands in four bytes before it.
+        // Four bytes before the name hold its length.
         let name = bytes.as_deref().and_then(|bytes| bytes.get(4..));
         let name = name.and_then(|name| std::str::from_utf8(name).ok());
         name.is_none_or(is_own)

@@ -1,8 +1,8 @@
-//! The same for a whole text, of which only the words are known: does it leave nothing behind on
-//! its session?
+//! Proves for a whole text, of which only the words are known, that it leaves nothing in its
+//! session.
 //!
-//! A word is taken for everything that it may name: a relation, a function, a type. So whatever a
-//! text runs is looked at, and some things are that it does not run.
+//! A word counts as everything that it may name: a relation, a function, a type. So everything that
+//! a text runs is examined, and also some objects that it does not run.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ impl Words {
                 TokenKind::Operator => {
                     words.operators.insert(text.into());
                 }
-                // An identifier may be written in it, by the numbers of its letters.
+                // An identifier may be in it, written by the numbers of its letters.
                 TokenKind::Special if text.starts_with(['u', 'U']) => return None,
                 _ => {}
             }
@@ -60,18 +60,19 @@ impl Words {
         self.operators.contains(operator)
     }
 
-    /// The first parameter of [`crate::TEXT`].
+    /// Returns the first parameter of [`crate::TEXT`].
     pub fn names(&self) -> String {
         joined(&self.names)
     }
 
-    /// The second one.
+    /// Returns the second parameter of [`crate::TEXT`].
     pub fn operators(&self) -> String {
         joined(&self.operators)
     }
 }
 
-/// Letters beyond ASCII fold as the server's encoding has it.
+/// Folds a word. `None` for letters outside of ASCII, because their folding depends on the server's
+/// encoding.
 fn fold(word: &str) -> Option<Box<str>> {
     word.is_ascii().then(|| word.to_ascii_lowercase().into())
 }
@@ -82,7 +83,8 @@ fn joined(words: &BTreeSet<Box<str>>) -> String {
 }
 
 impl Catalog {
-    /// Why a statement of these words cannot be evaluated in company for an operator of it.
+    /// Returns the reason why an operator of a statement with these words cannot be evaluated
+    /// together with other rows.
     pub fn operator_apart(&self, words: &Words) -> Option<Apart> {
         let mut operators = self.operators.iter();
         let found = operators.find(|operator| words.has_operator(operator))?;
@@ -156,7 +158,7 @@ impl Catalog {
             if trusted.has(&called.function.name) {
                 return true;
             }
-            // The text itself shows its words and the defaults of INSERT.
+            // The words of the text itself show its calls and the defaults of INSERT.
             called.reach.is_by_insert()
                 && !matches!(called.kind, Kind::Default | Kind::Words)
                 && called.function.built_in

@@ -1,8 +1,8 @@
-//! Functions for which the operator answers.
+//! Functions that the operator trusts.
 
 use std::collections::BTreeSet;
 
-/// Functions that an operator answers for, as `schema.name`.
+/// Functions that an operator trusts, as `schema.name`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trusted(BTreeSet<Box<str>>);
 

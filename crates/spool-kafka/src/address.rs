@@ -16,9 +16,9 @@ pub struct Address {
     pub topic: String,
     /// True if connections are encrypted.
     pub tls: bool,
-    /// A PEM file with the certificates that are trusted; `None`: those of the system.
+    /// A PEM file with the trusted certificates; `None` for those of the system.
     pub ca: Option<PathBuf>,
-    /// User, password, and how they are shown to the broker.
+    /// User, password, and the mechanism by which they are sent to the broker.
     pub login: Option<Login>,
 }
 
@@ -33,10 +33,10 @@ pub struct Login {
     pub mechanism: Mechanism,
 }
 
-/// The SASL mechanism by which user and password are proven to a broker.
+/// The SASL mechanism by which a broker verifies user and password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mechanism {
-    /// As they are: over TLS only.
+    /// Unencrypted: only over TLS.
     Plain,
     /// SCRAM-SHA-256.
     Sha256,
@@ -45,7 +45,7 @@ pub enum Mechanism {
 }
 
 impl Mechanism {
-    /// By its name in a URL.
+    /// Returns the mechanism with a name in a URL.
     pub fn parse(name: &str) -> Option<Self> {
         Some(match name {
             "plain" => Self::Plain,
@@ -79,10 +79,10 @@ impl Address {
         text.starts_with("kafka:") || text.starts_with("kafkas:")
     }
 
-    /// Reads a URL.
+    /// Parses a URL.
     ///
     /// # Errors
-    /// What is wrong with it, without its password.
+    /// The error in it, without its password.
     pub fn parse(url: &str) -> Result<Self, String> {
         let wrong = |what: &str| format!("{what}; its form is {}", Self::FORM);
         let (tls, rest) = match url.split_once("://") {
@@ -124,10 +124,10 @@ impl Address {
         Ok(address)
     }
 
-    /// Another topic of the same cluster, whose name begins with this one's.
+    /// Returns another topic of the same cluster, whose name begins with this one's.
     ///
     /// # Errors
-    /// There can be no topic of that name.
+    /// The name is invalid.
     pub fn with_suffix(mut self, suffix: &str) -> Result<Self, String> {
         self.topic.push_str(suffix);
         match is_name(&self.topic) {

@@ -14,13 +14,13 @@ use crate::wire::MOST_ANSWER;
 pub enum Risk {
     /// A partition has fewer than three replicas.
     Replication,
-    /// Fewer than two replicas must have what is acknowledged.
+    /// Fewer than two replicas must have an entry when it is acknowledged.
     MinInsync,
-    /// A replica that lacks something may become the leader.
+    /// A replica that lacks entries may become the leader.
     Unclean,
-    /// Entries are removed by something else than their age.
+    /// Entries are removed by another policy than their age.
     Cleanup,
-    /// Entries are removed by their age or the topic's size, whether they are applied or not.
+    /// Entries are removed by their age or the topic's size, even if they are not applied.
     Retention,
 }
 
@@ -39,7 +39,7 @@ impl Risk {
         Self::ALL.into_iter().find(|risk| risk.name() == name)
     }
 
-    /// The name by which it is allowed.
+    /// Returns the name by which it is allowed.
     pub fn name(self) -> &'static str {
         match self {
             Self::Replication => "replication",
@@ -51,10 +51,10 @@ impl Risk {
     }
 }
 
-/// The settings of a topic that decide about its durability.
+/// The settings of a topic on which its durability depends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
-    /// Replicas that must have what is acknowledged.
+    /// The number of replicas that must have an entry when it is acknowledged.
     pub(crate) in_sync: usize,
     /// The most bytes of a batch.
     pub(crate) batch: usize,
@@ -70,7 +70,7 @@ const KEYS: [&str; 7] = [
     "max.message.bytes",
 ];
 
-/// Refuses a topic that could lose what it acknowledges, unless that is allowed.
+/// Refuses a topic that could lose acknowledged entries, unless that is allowed.
 pub(crate) async fn check(topic: &mut Topic, allowed: &[Risk]) -> Result<Terms, SpoolFault> {
     let read = topic.configuration(&KEYS).await;
     let read = read.map_err(|failure| unasked(&failure))?;

@@ -1,4 +1,4 @@
-//! Requests, each to the broker that leads the partition.
+//! Sends each request to the broker that leads the partition.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -51,7 +51,7 @@ pub(crate) struct Cluster {
     ways: Ways,
     /// Brokers that may be asked: those of the address, and those that they have named.
     brokers: Mutex<Vec<(String, u16)>>,
-    /// Which of them is asked next.
+    /// The number of the next broker to be asked.
     turn: AtomicUsize,
 }
 
@@ -152,7 +152,7 @@ impl Topic {
         }
     }
 
-    /// The topic's configuration.
+    /// Returns the topic's configuration.
     pub(crate) async fn configuration(
         &mut self,
         keys: &[&'static str],
@@ -175,9 +175,9 @@ impl Topic {
 
 /// The result of a fetch.
 pub(crate) struct Fetched {
-    /// The first offset that is there.
+    /// The first offset that exists.
     pub(crate) first: i64,
-    /// The offset behind the last record that all replicas in sync have.
+    /// The offset after the last record that all replicas in sync have.
     pub(crate) end: i64,
     pub(crate) records: Bytes,
 }
@@ -199,14 +199,14 @@ impl Line {
         }
     }
 
-    /// The replicas that are in sync, by what the cluster says now.
+    /// Returns the number of replicas in sync, as the cluster reports it now.
     pub(crate) async fn in_sync(&self) -> Result<usize, Failure> {
         let topic = self.cluster.topic().await?;
         Ok(topic.partition(self.partition)?.isr_nodes.len())
     }
 
-    /// Whatever goes wrong, or where the future is dropped, the connection is given up with it: an
-    /// answer that is still to come must not be taken for another's.
+    /// Sends a request and returns its answer. After any error, or if the future is dropped, the
+    /// connection is dropped too: a late answer must not be taken for that of another request.
     async fn ask<R: Request>(
         &mut self,
         request: &R,
@@ -235,7 +235,7 @@ impl Line {
         self.cluster.ways.dial(host, *port).await
     }
 
-    /// A number for a producer that has none yet, and its epoch.
+    /// Returns a new producer's number, and its epoch.
     pub(crate) async fn producer(&mut self) -> Result<(i64, i16), Failure> {
         let request = InitProducerIdRequest::default()
             .with_transactional_id(None)
@@ -245,7 +245,7 @@ impl Line {
         Ok((answer.producer_id.0, answer.producer_epoch))
     }
 
-    /// Appends a batch; gives the offset of its first record once the replicas have it.
+    /// Appends a batch. Returns the offset of its first record once the replicas have it.
     pub(crate) async fn produce(&mut self, records: Bytes) -> Result<i64, Failure> {
         const ALL: i16 = -1;
         let data = PartitionProduceData::default()
@@ -267,8 +267,8 @@ impl Line {
         Ok(of(&answer).map_or(0, |(_, offset)| offset))
     }
 
-    /// Reads from an offset on; empty where nothing has come for a while. Only the leader answers:
-    /// from version 11 on, another replica might, and be behind.
+    /// Reads from an offset on. Returns nothing if no records arrive for a while. Only the leader
+    /// answers, because from version 11 on another replica might, which may lack records.
     pub(crate) async fn fetch(&mut self, from: i64) -> Result<Fetched, Failure> {
         let partition = FetchPartition::default()
             .with_partition(self.partition)
@@ -300,7 +300,7 @@ impl Line {
         })
     }
 
-    /// The first offset, and the one behind the last record that all replicas in sync have.
+    /// Returns the first offset, and the one after the last record that all replicas in sync have.
     pub(crate) async fn bounds(&mut self) -> Result<(i64, i64), Failure> {
         Ok((self.offset(EARLIEST).await?, self.offset(LATEST).await?))
     }
@@ -325,7 +325,7 @@ impl Line {
         Ok(of(&answer).map_or(0, |(_, offset)| offset))
     }
 
-    /// Gives up all records before an offset; gives the first that is left.
+    /// Deletes all records before an offset. Returns the first offset that is left.
     pub(crate) async fn delete(&mut self, upto: i64) -> Result<i64, Failure> {
         let partition = DeleteRecordsPartition::default()
             .with_partition_index(self.partition)
@@ -346,7 +346,7 @@ impl Line {
     }
 }
 
-/// The code of what the broker did not foresee: it stands for an answer without the partition.
+/// The code of an unexpected error, which is used for an answer without the partition.
 const UNKNOWN: i16 = -1;
 
 fn millis(time: Duration) -> i32 {

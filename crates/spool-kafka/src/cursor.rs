@@ -1,7 +1,7 @@
 //! Reads ahead.
 //!
-//! A task of its own fetches, so that a reader that is given up in the middle of waiting loses
-//! neither an answer nor a connection. It holds two answers at most, each a megabyte or a single
+//! Another task fetches, so that a reader whose future is dropped while it waits loses neither an
+//! answer nor a connection. The task holds at most two answers, each of a megabyte or a single
 //! batch, and the reader holds a third.
 
 use std::collections::VecDeque;
@@ -24,7 +24,7 @@ use crate::state::{Bounds, Common};
 /// The time that a reader waits for unreachable brokers before it reports them.
 const REPORT_DELAY: Duration = Duration::from_secs(10);
 
-/// The rest behind an attempt that went wrong.
+/// The delay after a failed attempt.
 const REST: Duration = Duration::from_millis(200);
 
 type Read = Result<Vec<Entry>, SpoolFault>;
@@ -36,11 +36,11 @@ pub(crate) struct KafkaCursor {
     partition: u32,
     position: Position,
     ready: VecDeque<Entry>,
-    /// `None` before the first read, and behind a fault.
+    /// The task; `None` before the first read, and after a fault.
     ahead: Option<Ahead>,
 }
 
-/// The task that reads ahead; it ends with this.
+/// The task that reads ahead. It ends when this is dropped.
 struct Ahead {
     read: mpsc::Receiver<Read>,
     task: JoinHandle<()>,
@@ -135,7 +135,7 @@ impl Cursor for KafkaCursor {
                     self.ahead = None;
                     return Err(fault);
                 }
-                // It ends behind a fault only, or with the runtime.
+                // The task ends only after a fault, or with the runtime.
                 None => return Err(SpoolFault::Closed),
             }
         }
@@ -162,14 +162,14 @@ impl Fetcher {
         loop {
             let read = self.read().await;
             let ends = read.is_err();
-            // Nobody reads any more.
+            // The reader is gone.
             if out.send(read).await.is_err() || ends {
                 return;
             }
         }
     }
 
-    /// The next entries.
+    /// Returns the next entries.
     async fn read(&mut self) -> Read {
         let mut since = None;
         loop {
@@ -201,9 +201,9 @@ impl Fetcher {
         }
     }
 
-    /// The offset is not in the log. A broker that does not know yet that it leads no more may say
-    /// so wrongly, so what is beyond the end is asked for again, and only what is before the
-    /// beginning is taken to be gone.
+    /// Handles an offset that is not in the log. A broker that does not know yet that it is no
+    /// longer the leader may report that wrongly. So an offset beyond the end is asked for again,
+    /// and only one before the beginning counts as deleted.
     async fn out_of_range(&mut self) -> Result<Failure, SpoolFault> {
         let (first, end) = match self.line.bounds().await {
             Ok(bounds) => bounds,

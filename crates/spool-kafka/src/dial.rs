@@ -1,4 +1,4 @@
-//! Connecting to a broker, and logging in there.
+//! Connects to a broker, and logs in.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ impl Ways {
         })
     }
 
-    /// Connects, and logs in where that is asked for. Cancel safe.
+    /// Connects, and logs in if that is configured. Cancel safe.
     pub(crate) async fn dial(&self, host: &str, port: u16) -> Result<Wire, Failure> {
         let dialing = timeout(CONNECT_TIMEOUT, self.dial_untimed(host, port));
         let too_slow = |_| {

@@ -9,13 +9,13 @@ use windrow_spool::SpoolFault;
 /// The failure of a request to a broker.
 #[derive(Clone, Debug)]
 pub(crate) enum Failure {
-    /// No connection was there: nothing was sent.
+    /// There was no connection: nothing was sent.
     Unsent(Arc<str>),
-    /// Broker and client do not let each other in: nothing was sent, nor will be in a moment.
+    /// Broker and client cannot connect, for a reason that will not pass: nothing was sent.
     Refused(Arc<str>),
-    /// The connection was lost behind the request, or nobody answered in time.
+    /// The connection was lost after the request was sent, or there was no answer in time.
     Lost(Arc<str>),
-    /// The broker said so.
+    /// The broker answered with this error.
     Said(ResponseError),
 }
 
@@ -32,7 +32,7 @@ impl Failure {
         Self::Lost(what.into().into())
     }
 
-    /// The same, where it happened before the request itself was sent.
+    /// Returns the failure for the case that it happened before the request was sent.
     pub(crate) fn before_sending(self) -> Self {
         match self {
             Self::Refused(_) => self,
@@ -53,8 +53,9 @@ impl Failure {
         match self {
             Self::Unsent(_) | Self::Refused(_) => true,
             Self::Lost(_) => false,
-            // What a broker checks before it appends. Others it may also say of a batch that it
-            // has appended, and that the replicas may still keep: that it leads no more, say.
+            // A broker checks for these errors before it appends. It may report others, such as
+            // that it is no longer the leader, after it has appended a batch that the replicas may
+            // keep.
             Self::Said(said) => matches!(
                 said,
                 ResponseError::ClusterAuthorizationFailed

@@ -1,4 +1,4 @@
-//! A partition, as others see it.
+//! The handle of a partition.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,7 +27,7 @@ pub(crate) struct KafkaLog {
 }
 
 impl KafkaLog {
-    /// Asks where it begins and ends, and starts its writer.
+    /// Finds out where the partition begins and ends, and starts its writer.
     pub(crate) async fn start(common: Arc<Common>, partition: u32) -> Result<Self, Failure> {
         let number = i32::try_from(partition).unwrap_or(i32::MAX);
         let bounds = Arc::<Bounds>::default();
@@ -45,21 +45,22 @@ impl KafkaLog {
         })
     }
 
-    /// Why nothing can be acknowledged at this moment.
+    /// Returns the reason why nothing can be acknowledged at the moment.
     pub(crate) fn away(&self) -> Option<Arc<str>> {
         self.bounds.away()
     }
 
-    /// Takes nothing more.
+    /// Accepts nothing any more.
     pub(crate) fn shut(&self) {
         self.queue().take();
     }
 
-    /// Waits until all has been answered, which takes no longer than an append may wait.
+    /// Waits until all appends have been answered, which takes no longer than the timeout of an
+    /// append.
     pub(crate) async fn closed(&self) {
         let mut writer = self.writer.lock().await;
         if let Some(task) = writer.as_mut() {
-            // An error says that the runtime is going down.
+            // An error means that the runtime is ending.
             task.await.ok();
         }
         writer.take();
@@ -90,7 +91,7 @@ impl Log for KafkaLog {
         if batch.is_empty() {
             return Ok(self.end());
         }
-        // The writer finds out when they are back: nobody needs to wait for what is known.
+        // The writer notices when the brokers answer again. Until then an append fails at once.
         if let Some(why) = self.away() {
             return Err(SpoolFault::Unreached { why });
         }
@@ -102,7 +103,7 @@ impl Log for KafkaLog {
             reply,
         };
         queue.send(request).await.map_err(|_| SpoolFault::Closed)?;
-        // Held no longer than needed: the writer ends when the last one is gone.
+        // Dropped early, because the writer ends when the last sender is gone.
         drop(queue);
         answer.await.unwrap_or_else(|_| {
             let why = "the task that writes the spool has ended".into();

@@ -1,8 +1,8 @@
-//! Entries as records.
+//! Encodes entries as records.
 //!
-//! A record's value is the entry's payload. Its key names who wrote it: a byte for the format, the
-//! gateway's number and the entry's sequence, each in eight bytes, the highest first. Its time is
-//! the entry's.
+//! A record's value is the entry's payload. Its key names the writer: a byte for the format, then
+//! the gateway's number and the entry's sequence in eight bytes each, most significant byte first.
+//! Its time is the entry's.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -13,10 +13,10 @@ use kafka_protocol::records::{
 };
 use windrow_spool::{Batch, Entry, Origin, Position};
 
-/// Bytes that a record takes besides its entry's payload, at most: its key, and the lengths.
+/// The most bytes of a record in addition to its entry's payload: its key, and the lengths.
 pub(crate) const PER_RECORD: usize = 40;
 
-/// Bytes that a batch takes besides its records.
+/// The bytes of a batch in addition to its records.
 pub(crate) const PER_BATCH: usize = 61;
 
 /// The format of keys that is written and read.
@@ -24,7 +24,7 @@ const FORMAT: u8 = 1;
 
 const KEY: usize = 17;
 
-/// A number under which a partition's leader knows again what is sent twice.
+/// The identity by which a partition's leader recognizes a batch that is sent twice.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Producer {
     pub(crate) id: i64,
@@ -33,7 +33,7 @@ pub(crate) struct Producer {
     pub(crate) sequence: i32,
 }
 
-/// One record batch of all entries.
+/// Encodes one record batch of all entries.
 pub(crate) fn encode<'a>(
     batches: impl Iterator<Item = &'a Batch>,
     producer: Producer,
@@ -78,9 +78,9 @@ pub(crate) fn encode<'a>(
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     pub(crate) entries: Vec<Entry>,
-    /// The offset behind all that was read.
+    /// The offset after everything that was read.
     pub(crate) next: i64,
-    /// The offset of a record that is no entry, and the reason.
+    /// The offset of a record that is not an entry, and the reason.
     pub(crate) strange: Option<(i64, String)>,
 }
 
@@ -98,7 +98,7 @@ impl Head {
     const BYTES: usize = 61;
     const BEFORE_LENGTH: usize = 12;
 
-    /// `None` where the rest of it did not come any more.
+    /// Reads the head. `None` if the rest of the batch is missing.
     fn read(mut bytes: &[u8]) -> Result<Option<Self>, String> {
         let all = bytes.len();
         if all < Self::BYTES {
@@ -118,7 +118,8 @@ impl Head {
         }
         let length = usize::try_from(length).map_err(|_| "a batch of a negative length")?;
         let length = length + Self::BEFORE_LENGTH;
-        // Each record takes 7 bytes at least: memory is taken for no more than can be there.
+        // Each record takes at least 7 bytes, so no more memory is reserved than the bytes can
+        // need.
         let records = usize::try_from(records).unwrap_or(usize::MAX);
         if length < Self::BYTES || records > (length - Self::BYTES) / 7 {
             return Err("a batch whose length and number of records do not fit".to_owned());
@@ -141,8 +142,8 @@ impl Head {
     }
 }
 
-/// Reads the entries from an offset on. Brokers give whole batches, the first of which may begin
-/// before, and a part of one at the end.
+/// Decodes the entries from an offset on. Brokers return whole batches, the first of which may
+/// begin before the offset, and a part of one at the end.
 pub(crate) fn decode(mut bytes: Bytes, from: i64) -> Found {
     let mut found = Found {
         next: from,
@@ -174,7 +175,7 @@ fn take(found: &mut Found, mut batch: Bytes, head: &Head, from: i64) -> Result<(
         return Ok(());
     }
     if head.is_transactional() {
-        // It might have been given up by who wrote it.
+        // The transaction may have been rolled back.
         return Err("a record of a transaction, which Windrow does not write".to_owned());
     }
     let set = RecordBatchDecoder::decode(&mut batch).map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! Logging in: SASL's mechanisms PLAIN (RFC 4616) and SCRAM (RFC 5802, 7677).
+//! Logs in by the SASL mechanisms PLAIN (RFC 4616) and SCRAM (RFC 5802, 7677).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,7 +12,7 @@ use crate::address::{Login, Mechanism};
 use crate::failure::Failure;
 use crate::wire::Wire;
 
-/// A broker may ask for so many rounds at most: each costs time.
+/// The most rounds that a broker may ask for, because each takes time.
 const MOST_ROUNDS: u32 = 1_000_000;
 
 pub(crate) async fn log_in(wire: &mut Wire, login: &Login) -> Result<(), Failure> {
@@ -52,7 +52,7 @@ async fn tell(wire: &mut Wire, shown: String) -> Result<String, Failure> {
     text.map_err(|_| Failure::lost("its answer is not UTF-8"))
 }
 
-/// A hash that SCRAM is used with.
+/// A hash for SCRAM.
 trait Hash {
     fn hmac(key: &[u8], message: &[u8]) -> Vec<u8>;
     fn digest(message: &[u8]) -> Vec<u8>;
@@ -77,7 +77,7 @@ macro_rules! hash {
 hash!(Scram256, Sha256);
 hash!(Scram512, Sha512);
 
-/// The last message of a client, and what the broker must answer.
+/// Returns the last message of a client, and the answer that the broker must give.
 fn prove<H: Hash>(
     password: &str,
     nonce: &str,

@@ -1,4 +1,4 @@
-//! A spool that is a topic.
+//! A spool in a topic.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,13 +20,13 @@ use crate::state::Common;
 /// Timeout for a cluster to have leaders for all partitions.
 const LEADERS_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The rest behind an attempt that went wrong.
+/// The delay after a failed attempt.
 const REST: Duration = Duration::from_millis(500);
 
 /// The most partitions, as for a spool in files.
 const MOST_PARTITIONS: usize = 256;
 
-/// A spool that is a topic of a cluster. Any number of gateways may open it at the same time.
+/// A spool in a topic of a cluster. Any number of gateways may open it at the same time.
 pub struct KafkaSpool {
     id: SpoolId,
     common: Arc<Common>,
@@ -35,12 +35,12 @@ pub struct KafkaSpool {
 }
 
 impl KafkaSpool {
-    /// Opens a topic, which must be there. Its partitions are the spool's, whatever the options
-    /// say. Needs a Tokio runtime. Cancel safe: nothing is changed.
+    /// Opens a topic, which must exist. Its partitions are the spool's, whatever the options are.
+    /// Needs a Tokio runtime. Cancel safe: nothing is changed.
     ///
     /// # Errors
-    /// [`SpoolFault::Option`] where the topic could lose what it acknowledges in a way that is not
-    /// in `allowed`; [`SpoolFault::Unreached`] where no broker answers, or the topic is not there.
+    /// [`SpoolFault::Option`] if the topic could lose acknowledged entries in a way that is not in
+    /// `allowed`; [`SpoolFault::Unreached`] if no broker answers, or the topic does not exist.
     pub async fn open(
         address: &Address,
         options: Options,
@@ -87,7 +87,7 @@ impl KafkaSpool {
         Ok(spool)
     }
 
-    /// The options as they are in effect: the topic may take less at once.
+    /// Returns the options that are in effect: the topic may accept less at once.
     pub fn options(&self) -> &Options {
         &self.common.options
     }

@@ -14,7 +14,7 @@ pub(crate) struct Common {
     pub(crate) options: Options,
     /// The number of this gateway, random unless configured.
     pub(crate) gateway: u64,
-    /// Replicas that must have what is acknowledged.
+    /// The number of replicas that must have an entry when it is acknowledged.
     pub(crate) in_sync: usize,
     /// The most bytes of a batch.
     pub(crate) batch: usize,
@@ -39,7 +39,7 @@ impl Common {
         }
     }
 
-    /// Takes nothing more. Only the first reason is kept.
+    /// Accepts nothing any more. Only the first reason is kept.
     pub(crate) fn refuse(&self, why: &str) {
         let first = self.refused.send_if_modified(|refused| {
             let first = refused.is_none();
@@ -51,7 +51,7 @@ impl Common {
         }
     }
 
-    /// Why nothing is taken any more.
+    /// Returns the reason why nothing is accepted any more.
     pub(crate) fn refused(&self) -> Option<Arc<str>> {
         self.refused.borrow().clone()
     }
@@ -70,7 +70,7 @@ impl Common {
 
     /// Waits until it is closed. Cancel safe.
     pub(crate) async fn closed(&self) {
-        // The sender cannot go: it stands beside.
+        // The sender still exists: it is in the same struct.
         self.closed
             .subscribe()
             .wait_for(|closed| *closed)
@@ -84,12 +84,12 @@ impl Common {
 pub(crate) struct Bounds {
     first: AtomicU64,
     end: AtomicU64,
-    /// Why nothing can be acknowledged at this moment.
+    /// The reason why nothing can be acknowledged at the moment.
     away: watch::Sender<Option<Arc<str>>>,
 }
 
 impl Bounds {
-    /// Both only grow, whatever an older answer says.
+    /// Notes both positions. They never decrease, even if an older answer arrives late.
     pub(crate) fn note(&self, first: i64, end: i64) {
         let first = u64::try_from(first).unwrap_or_default();
         let end = u64::try_from(end).unwrap_or_default();
@@ -109,7 +109,7 @@ impl Bounds {
         self.away.borrow().clone()
     }
 
-    /// Says whether entries can be acknowledged.
+    /// Sets whether entries can be acknowledged.
     pub(crate) fn set_away(&self, why: Option<Arc<str>>) {
         let before = self.away.send_replace(why.clone());
         match (before, why) {

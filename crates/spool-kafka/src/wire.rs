@@ -1,4 +1,4 @@
-//! A connection to a broker: one request after the other.
+//! A connection to a broker, which answers one request after another.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -18,11 +18,11 @@ use crate::failure::Failure;
 /// Timeout for an answer.
 pub(crate) const ANSWER: Duration = Duration::from_secs(15);
 
-/// The most bytes of an answer. A fetch asks for less, but always gets a whole batch, and those
-/// are as large as the topic's `max.message.bytes` at most, which is checked to be below.
+/// The most bytes of an answer. A fetch asks for fewer, but always gets a whole batch. It was
+/// checked that batches, limited by the topic's `max.message.bytes`, are smaller.
 pub(crate) const MOST_ANSWER: usize = 64 << 20;
 
-/// The first two bytes of a TLS alert, which a broker sends if it takes a request for the beginning
+/// The first two bytes of a TLS alert, which a broker sends if it reads a request as the beginning
 /// of TLS: the type, and the first byte of the version.
 const TLS_ALERT: usize = 0x1503;
 
@@ -57,7 +57,7 @@ impl Wire {
             Ok::<_, std::io::Error>(Box::new(stream) as Box<dyn Stream>)
         };
         let named = |error: std::io::Error| match error.kind() {
-            // What TLS says of a certificate, and of a broker that speaks without.
+            // The error of TLS about a certificate, or about a broker that does not use TLS.
             ErrorKind::InvalidData => {
                 Failure::refused(format!("the broker {broker} is not trusted: {error}"))
             }
@@ -70,8 +70,8 @@ impl Wire {
         })
     }
 
-    /// Sends a request and waits for its answer. Not cancel safe, and of no use any more after a
-    /// failure: the connection is to be dropped then.
+    /// Sends a request and waits for its answer. Not cancel safe. After a failure the connection
+    /// must be dropped.
     pub(crate) async fn ask<R: Request>(
         &mut self,
         request: &R,

@@ -1,7 +1,7 @@
-//! Appends, one group after the other.
+//! Appends one group after another.
 //!
-//! While a group is on its way others gather, and share the next batch. A group is sent until it is
-//! known what became of it, for as long as its first append may wait.
+//! While a group is under way, other appends wait, and then share the next batch. A group is sent
+//! repeatedly until its outcome is known, as long as its first append may wait.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,10 +25,10 @@ pub(crate) const APPEND_TIMEOUT: Duration = Duration::from_secs(30);
 const FIRST_DELAY: Duration = Duration::from_millis(50);
 const LONGEST_DELAY: Duration = Duration::from_secs(1);
 
-/// Sequences end here: another producer's number is asked for well before.
+/// The end of sequences. Another producer's number is asked for long before the largest number.
 const LAST_SEQUENCE: i32 = i32::MAX - (1 << 24);
 
-/// An append on its way.
+/// An append under way.
 pub(crate) struct Request {
     pub(crate) batch: Batch,
     pub(crate) deadline: Instant,
@@ -41,9 +41,9 @@ pub(crate) struct Writer {
     bounds: Arc<Bounds>,
     line: Line,
     requests: mpsc::Receiver<Request>,
-    /// Taken, and too large for the last group.
+    /// A request that was taken but was too large for the last group.
     held: Option<Request>,
-    /// `None` where the next batch needs another number.
+    /// The producer; `None` if the next batch needs another one.
     producer: Option<Producer>,
     /// The sequence number of the next entry.
     sequence: u64,
@@ -67,7 +67,7 @@ impl Writer {
         }
     }
 
-    /// Writes until nobody can append any more.
+    /// Writes until the last sender is gone.
     pub(crate) async fn run(mut self) {
         while let Some(group) = self.group().await {
             let written = self.write(&group).await;
@@ -80,7 +80,7 @@ impl Writer {
         }
     }
 
-    /// The appends that share the next batch.
+    /// Returns the appends that share the next batch.
     async fn group(&mut self) -> Option<Vec<Request>> {
         let first = match self.held.take() {
             Some(held) => held,
@@ -97,13 +97,13 @@ impl Writer {
             }
             group.push(request);
         }
-        // Nobody waits for these, and nothing of them was sent.
+        // Their callers have gone, and nothing of them was sent.
         group.retain(|request| !request.reply.is_closed());
         Some(group)
     }
 
-    /// Waits for an append. While the brokers are away it asks them now and then, so that it is
-    /// known when they are back.
+    /// Waits for an append. While the brokers are unreachable, it tries them now and then to notice
+    /// when they answer again.
     async fn next(&mut self) -> Option<Request> {
         while self.bounds.away().is_some() {
             match tokio::time::timeout(LONGEST_DELAY, self.requests.recv()).await {
@@ -122,7 +122,7 @@ impl Writer {
         }
     }
 
-    /// Sends a group until it is known what became of it, or its time is over.
+    /// Sends a group until its outcome is known, or its time is over.
     async fn write(&mut self, group: &[Request]) -> Result<Position, SpoolFault> {
         let Some(deadline) = group.iter().map(|request| request.deadline).min() else {
             return Ok(self.bounds.end());
@@ -137,7 +137,7 @@ impl Writer {
             is_open |= !failure.did_nothing();
             let is_forgotten = !is_open && is_of_producer(&failure);
             if is_forgotten {
-                // The brokers have forgotten the number, as they do after a day without a batch.
+                // The brokers have forgotten the producer, as they do after a day without a batch.
                 (self.producer, encoded) = (None, None);
             }
             let is_final = !is_forgotten && !failure.may_pass();
@@ -150,8 +150,8 @@ impl Writer {
         }
     }
 
-    /// One attempt. The bytes are the same each time, with the same sequence: so a batch that is
-    /// in the log already is not taken again.
+    /// Sends the batch once. Each attempt sends the same bytes with the same sequence, so a batch
+    /// that is in the log already is not appended again.
     async fn attempt(
         &mut self,
         group: &[Request],
@@ -199,14 +199,14 @@ impl Writer {
         record::encode(batches, producer, first, now).map_err(Failure::unsent)
     }
 
-    /// Nothing of it is there, or it is not known: then neither the producer's number nor the
-    /// sequences are used again.
+    /// Gives up a batch that was not appended, or whose outcome is unknown. Then neither the
+    /// producer nor the sequences are used again.
     fn give_up(&mut self, failure: &Failure, is_open: bool) -> SpoolFault {
         if !is_open {
             return failure.fault("nothing can be appended");
         }
         self.producer = None;
-        // More than any group has entries.
+        // Larger than the number of entries of any group.
         self.sequence += 1 << 32;
         SpoolFault::Unsettled {
             why: failure.to_string().into(),

@@ -1,5 +1,5 @@
-//! Expressions of harmless bodies. Which operator binds tighter does not matter here: only what may
-//! stand in them.
+//! Parses expressions of harmless bodies. The precedence of operators does not matter here, but
+//! only what an expression contains.
 
 use windrow_sql::is_moment;
 use windrow_sql::lex::TokenKind;
@@ -14,13 +14,13 @@ const WORDS: &str = "null true false current_timestamp current_date current_time
     current_role session_user user current_catalog current_schema tg_op tg_name tg_when tg_level tg_table_name \
     tg_table_schema tg_relid tg_relname tg_nargs tg_argv";
 
-/// Types that are built in, by their first word.
+/// Built-in types, by their first word.
 const TYPES: &str = "boolean bool smallint int2 integer int int4 bigint int8 real float4 float8 float double numeric decimal \
     text varchar char character bpchar name bytea uuid json jsonb date time timetz timestamp timestamptz interval inet cidr \
     macaddr macaddr8 money bit varbit point line lseg box path polygon circle tsvector tsquery int4range int8range numrange \
     tsrange tstzrange daterange oid xml";
 
-/// Words that look like functions and are grammar.
+/// Words that look like functions, but have a syntax of their own.
 const GRAMMAR: &str = "coalesce nullif greatest least";
 
 fn is_in(list: &str, name: &str) -> bool {
@@ -78,8 +78,8 @@ impl Reader<'_> {
         }
     }
 
-    /// A word behind an operand: `Some`: whether another operand must follow, or nothing more of
-    /// the expression does.
+    /// Parses a word after an operand. Returns true if another operand must follow, and `None` if
+    /// the expression has ended.
     fn word_behind(&mut self) -> Result<Option<bool>, Why> {
         let tokens = &mut self.tokens;
         if tokens.skip("and") || tokens.skip("or") {
@@ -129,7 +129,7 @@ impl Reader<'_> {
         Ok(Some(false))
     }
 
-    /// An operator that is built in, for all types that there are; behind it may stand ANY or ALL.
+    /// Parses an operator that is built in for all existing types. ANY or ALL may follow it.
     fn operator(&mut self) -> Result<(), Why> {
         let operator = self.tokens.text(0);
         if self.operators.iter().any(|own| &**own == operator) {
@@ -263,7 +263,7 @@ impl Reader<'_> {
         self.tokens.expect_kind(TokenKind::Close)
     }
 
-    /// A type that is built in, with its length, precision or dimensions.
+    /// Parses a built-in type, with its length, precision or dimensions.
     pub(super) fn type_name(&mut self) -> Result<(), Why> {
         let at = self.tokens.clone();
         let name = self.tokens.name()?;

@@ -1,9 +1,9 @@
-//! The bodies of trigger functions that are harmless: a small strict grammar of PL/pgSQL.
+//! Parses the bodies of harmless trigger functions, in a small strict grammar of PL/pgSQL.
 //!
-//! A body of this grammar sets columns of NEW and variables of its own, decides, raises and
-//! returns, over expressions of literals, rows, variables and functions that are built in and
-//! listed. It reads no table, calls nothing else and leaves nothing behind. Whatever is outside of
-//! the grammar is not proven, however harmless it may be.
+//! A body of this grammar sets columns of NEW and its own variables, decides, raises and returns.
+//! Its expressions consist of literals, rows, variables and listed built-in functions. It reads no
+//! table, calls nothing else and leaves nothing behind. A body outside of the grammar is not
+//! proven, however harmless it may be.
 
 mod expression;
 mod tokens;
@@ -20,7 +20,7 @@ pub(crate) struct Body {
     pub(crate) drops: bool,
     /// The columns that it sets.
     pub(crate) assigns: Vec<Box<str>>,
-    /// The columns among them that are set to what the transaction's clock says.
+    /// The columns that it sets to the clock's value.
     pub(crate) stamps: Vec<Box<str>>,
     /// True if the body reads the transaction's clock for something else.
     pub(crate) looks_at_clock: bool,
@@ -44,11 +44,11 @@ impl Body {
     }
 }
 
-/// Reads a body. `shadows`: words that may mean functions that are not built in; `operators`: those
-/// that are not proven.
+/// Parses a body. `shadows` are words that may mean functions that are not built in, `operators`
+/// those that are not proven.
 ///
 /// # Errors
-/// Why it is not proven harmless.
+/// The reason why the body is not proven to be harmless.
 pub(crate) fn read(
     body: &str,
     shadows: &[Box<str>],
@@ -77,10 +77,10 @@ struct Reader<'a> {
     body: Body,
 }
 
-/// The deepest that statements and expressions may lie in one another.
+/// The deepest nesting of statements and expressions.
 const DEEPEST: usize = 64;
 
-/// Names that a variable may not have: they mean something else.
+/// Names that a variable may not have, because they have another meaning.
 const TAKEN: [&str; 4] = ["new", "old", "found", "sqlstate"];
 
 impl Reader<'_> {
@@ -99,7 +99,7 @@ impl Reader<'_> {
         self.tokens.end()
     }
 
-    /// `name [CONSTANT] type [NOT NULL] [{:= | = | DEFAULT} expression];`
+    /// Parses `name [CONSTANT] type [NOT NULL] [{:= | = | DEFAULT} expression];`
     fn declaration(&mut self) -> Result<(), Why> {
         let name = self.tokens.name()?;
         if TAKEN.contains(&&*name) || name.starts_with("tg_") {
@@ -127,7 +127,7 @@ impl Reader<'_> {
         result
     }
 
-    /// Statements up to one of these words.
+    /// Parses statements up to one of these words.
     fn statements(&mut self, ends: &[&str]) -> Result<(), Why> {
         self.deeper(|reader| {
             while !ends.iter().any(|end| reader.tokens.is(end)) {
@@ -181,7 +181,7 @@ impl Reader<'_> {
             self.tokens.expect("then")?;
             self.statements(&["when", "else", "end"])?;
         }
-        // Without ELSE it may fail, as any expression may.
+        // Without ELSE it may fail, like any expression.
         if self.tokens.skip("else") {
             self.statements(&["end"])?;
         }
@@ -199,8 +199,8 @@ impl Reader<'_> {
         self.tokens.semicolon()
     }
 
-    /// `RAISE [level] 'format' [, expression ..] [USING option = expression ..];`, or with a
-    /// condition's name or SQLSTATE.
+    /// Parses `RAISE [level] 'format' [, expression ..] [USING option = expression ..];`, or the
+    /// form with a condition's name or SQLSTATE.
     fn raise(&mut self) -> Result<(), Why> {
         self.body.speaks = true;
         for level in ["debug", "log", "info", "notice", "warning", "exception"] {
@@ -232,7 +232,7 @@ impl Reader<'_> {
         self.tokens.semicolon()
     }
 
-    /// `NEW.column := expression;` or `variable := expression;`
+    /// Parses `NEW.column := expression;` or `variable := expression;`
     fn assignment(&mut self) -> Result<(), Why> {
         let mut column = None;
         if self.tokens.skip("new") {

@@ -2,7 +2,7 @@
 
 use windrow_sql::lex::{Lexer, Token, TokenKind};
 
-/// Why a body is not proven.
+/// The reason why a body is not proven.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Why(pub(crate) String);
 
@@ -15,8 +15,10 @@ pub(crate) struct Tokens<'a> {
 }
 
 impl<'a> Tokens<'a> {
+    /// Cuts a body into tokens.
+    ///
     /// # Errors
-    /// It cannot be cut into tokens, or one of them means different things by a setting.
+    /// It cannot be cut into tokens, or the meaning of a token depends on a setting.
     pub(crate) fn of(text: &'a str) -> Result<Self, Why> {
         let broken = || Why("its body cannot be read".to_owned());
         let mut lexer = Lexer::new(text, true).map_err(|_| broken())?;
@@ -132,8 +134,8 @@ impl<'a> Tokens<'a> {
         self.expect_kind(TokenKind::Text)
     }
 
-    /// A name without quotes, in small letters. Names in other letters than ASCII's fold as the
-    /// server's encoding has it.
+    /// Parses a name without quotes, and returns it in lower case. Letters outside of ASCII are
+    /// refused, because their folding depends on the server's encoding.
     pub(crate) fn name(&mut self) -> Result<Box<str>, Why> {
         if self.kind(0) != TokenKind::Word || !self.text(0).is_ascii() {
             return Err(self.why());
@@ -143,7 +145,7 @@ impl<'a> Tokens<'a> {
         Ok(name.into())
     }
 
-    /// A column's name, in quotes or not.
+    /// Parses a column's name, with or without quotes.
     pub(crate) fn any_name(&mut self) -> Result<Box<str>, Why> {
         if self.kind(0) != TokenKind::Quoted {
             return self.name();
@@ -170,7 +172,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// The same of the token before.
+    /// Returns the reason that names the token before.
     pub(crate) fn why_behind(&self) -> Why {
         let mut before = self.clone();
         before.at = before.at.saturating_sub(1);
