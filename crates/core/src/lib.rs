@@ -33,7 +33,8 @@
 //! | [`fault`] | the reason of a failure, classified where it arose |
 //! | [`retry`] | how a failed write may be tried again, and how long to wait before that |
 //! | [`calendar`] | days of the calendar, and their numbers |
-//! | [`secret`] | passwords and tokens, which are never shown |
+//! | [`long_text`] | reading long texts while other clients go on |
+//! | [`secret`] | what is shown nowhere |
 //! | [`limits`] | limits that a user may set: rows, bytes, flights, memory, waiting time |
 //!
 //! All other crates may import this one; it imports none of them.
@@ -52,6 +53,7 @@ pub mod inventory;
 pub mod lane_ports;
 pub mod limits;
 pub mod load;
+pub mod long_text;
 pub mod moves;
 pub mod name;
 pub mod outcome;

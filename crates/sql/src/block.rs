@@ -6,6 +6,7 @@
 use crate::identifier::identifier;
 use crate::lex::TokenKind;
 use crate::read::statements;
+use crate::text::Text;
 use crate::tokens::Tokens;
 use crate::word::{Use, usage};
 use crate::words::Words;
@@ -66,7 +67,7 @@ pub fn block(text: &str) -> Option<BlockStatement> {
     if text.len() > MAX_BLOCK_TEXT {
         return None;
     }
-    let tokens = Tokens::of(text, true).ok()?;
+    let tokens = Text::read(text, |text| Tokens::of(text, true)).ok()?;
     let mut all = statements(&tokens.list);
     let words = Words::new(text, all.next()?);
     if all.next().is_some() {

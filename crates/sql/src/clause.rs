@@ -9,6 +9,10 @@ use crate::word::{self, Use};
 
 const NO_KEY: Refusal = "no condition column = value";
 
+/// The most conditions of a statement that are taken for keys, more than an index has columns. The
+/// others are conditions like any other.
+pub(crate) const MAX_KEYS: usize = 100;
+
 /// The texts of RETURNING.
 #[derive(Default)]
 pub(crate) struct Returning {
@@ -102,7 +106,9 @@ pub(crate) fn filter(
     for node in &all {
         match key(node) {
             // A second condition on the same column is a condition like any other.
-            Some((name, value)) if !keys.iter().any(|(known, _)| known == name) => {
+            Some((name, value))
+                if keys.len() < MAX_KEYS && !keys.iter().any(|(known, _)| known == name) =>
+            {
                 keys.push((name.clone(), parser.expression_of(value)?));
             }
             _ => {

@@ -240,29 +240,24 @@ impl Parser<'_> {
         self.at += 2;
         self.expect(TokenKind::Open)?;
         let array = self.expression()?;
-        let only = self.only_element(&array)?;
         self.expect(TokenKind::Close)?;
-        Ok((array.columns, only))
+        let columns = array.columns;
+        Ok((columns, self.only_element(array)))
     }
 
     /// Returns the element of `ARRAY[element]`, if its type is the same there as after `=`. A
-    /// string without a type is of type text in an array, and of the left side's type after `=`.
-    fn only_element(&mut self, array: &Node) -> Result<Option<Node>, Refusal> {
-        let end = self.at;
-        self.at = array.from;
-        let is_array = self.is_word(0, "array") && self.kind(1) == TokenKind::OpenBracket;
-        let has_type = !self.kind(2).is_string() && self.kind(2) != TokenKind::Open;
-        let mut only = None;
-        if is_array && has_type && !self.is_word(2, "null") {
-            self.at += 2;
-            let element = match self.kind(0) {
-                TokenKind::OpenBracket | TokenKind::CloseBracket => None,
-                _ => Some(self.expression()?),
-            };
-            only = element.filter(|node| node.to + 1 == end);
-        }
-        self.at = end;
-        Ok(only)
+    /// string without a type is a text in an array, and has the left side's type after `=`.
+    fn only_element(&self, array: Node) -> Option<Node> {
+        let Form::Array(only) = array.form else {
+            return None;
+        };
+        // The array may stand in parentheses, the element may begin with one.
+        let is_bare = only.from == array.from + 2;
+        let first = self.kind_at(only.from);
+        let has_type = !first.is_string() && first != TokenKind::Open;
+        let begins_with_null = self.text_of(only.from, only.from + 1);
+        let is_null = begins_with_null.eq_ignore_ascii_case("null");
+        (is_bare && has_type && !is_null).then_some(*only)
     }
 
     /// Parses `(first, second, ..)`.

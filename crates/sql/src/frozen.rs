@@ -2,6 +2,7 @@
 //! keeps that meaning.
 
 use crate::lex::{Token, TokenKind};
+use crate::text::Text;
 use crate::tokens::{MAX_SCANNED, Tokens};
 
 /// Words that the input functions of times read as a moment (`datetktbl` of
@@ -42,8 +43,10 @@ pub fn may_freeze(text: &str) -> bool {
     if text.len() > MAX_SCANNED {
         return true;
     }
-    let tokens = Tokens::of(text, true).or_else(|_| Tokens::of(text, false));
-    tokens.map_or(true, |tokens| is_frozen(text, &tokens.list))
+    Text::read(text, |text| {
+        let tokens = Tokens::of(text, true).or_else(|_| Tokens::of(text, false));
+        tokens.map_or(true, |tokens| is_frozen(&text, &tokens.list))
+    })
 }
 
 /// Returns true if a prepared statement of these tokens might have another meaning when it is
@@ -102,7 +105,8 @@ mod tests {
 
     #[test]
     fn literals_that_are_read_once_are_found() {
-        let found = |text: &str| is_frozen(text, &Tokens::of(text, true).unwrap().list);
+        let tokens = |text: &str| Text::read(text, |text| Tokens::of(text, true)).unwrap();
+        let found = |text: &str| is_frozen(text, &tokens(text).list);
         for text in [
             "update t set seen = 'now' where id = $1",
             "delete from t where at < $q$today$q$",

@@ -6,9 +6,11 @@
 //! is executed in another form, so any difference from PostgreSQL's own reading would give wrong
 //! answers. Statements outside of that part of the grammar are not joined.
 //!
-//! All code here assumes that a byte below 0x80 is a character of its own. In the client encodings
-//! SJIS, BIG5, GBK, UHC, GB18030 and JOHAB it may be a part of one: do not read texts of such
-//! clients.
+//! A long text is read while the other tasks of its thread go on, and in a time that grows with its
+//! length alone.
+//!
+//! All of it takes a byte below 0x80 for a character of its own. In the client encodings SJIS,
+//! BIG5, GBK, UHC, GB18030 and JOHAB it may be a part of one: do not read texts of such clients.
 
 mod block;
 mod clause;
@@ -17,12 +19,14 @@ mod effect;
 mod expression;
 mod frozen;
 mod identifier;
+mod into;
 mod kinds;
 pub mod lex;
 pub mod lift;
 pub mod mysql;
 mod names;
 mod numbered;
+mod parentheses;
 mod parse;
 mod primary;
 mod read;
@@ -31,6 +35,7 @@ mod rows;
 mod script;
 mod steps;
 mod string;
+mod text;
 mod tokens;
 #[cfg(any(test, fuzzing))]
 pub mod trial;
@@ -50,3 +55,4 @@ pub use reading::{Apart, Effect, MAX_TEXT, Reading};
 pub use rows::{SingleRow, single_rows};
 pub use script::{WriteScript, write_script};
 pub use steps::{Commits, NameUsage, StatementName, Step, steps};
+pub use tokens::MAX_SCANNED;

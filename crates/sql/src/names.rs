@@ -4,11 +4,16 @@
 //! operator its function. The PostgreSQL frontend looks up all objects with these names in the
 //! catalog, in any schema, because the text cannot mean others.
 
+use std::cell::LazyCell;
+
 use crate::ddl::only_defines;
 use crate::effect::set_locally;
+use crate::into::PassedPart;
 use crate::kinds::{self, Property, PropertySet};
 use crate::lex::{Token, TokenKind};
+use crate::parentheses::Parentheses;
 use crate::primary;
+use crate::text::Text;
 use crate::tokens::Tokens;
 use crate::word::{self, Use};
 use crate::words::Words;
@@ -16,12 +21,8 @@ use crate::words::Words;
 /// The words of statements that write rows, which may occur within others.
 const WRITING: [&str; 4] = ["insert", "update", "delete", "merge"];
 
-/// The most words INTO of a statement for which names are collected. Each of them may need a search
-/// of all tokens before it.
-const MAX_INTOS: usize = 100;
-
-/// Functions of the server, and words before a parenthesis, that return the same for the same rows
-/// in any transaction.
+/// Functions of the server, and words before a parenthesis, that give the same for the same rows in
+/// any transaction.
 #[rustfmt::skip]
 const PURE: [&str; 68] = [
     "abs", "array_agg", "array_length", "avg", "bit", "bool_and", "bool_or", "btrim", "ceil",
@@ -187,6 +188,10 @@ impl Names {
 /// Returns the names in a text. `None` if they are uncertain: the tokens depend on settings or on
 /// the server's version, or the server would change a name.
 pub fn names(text: &str) -> Option<Names> {
+    Text::read(text, read)
+}
+
+fn read(text: Text<'_>) -> Option<Names> {
     let mut names = Names::default();
     let backslash = collect(text, true, &mut names)?;
     if backslash {
@@ -210,12 +215,13 @@ pub fn names(text: &str) -> Option<Names> {
     Some(names)
 }
 
-fn collect(text: &str, standard: bool, names: &mut Names) -> Option<bool> {
+fn collect(text: Text<'_>, standard: bool, names: &mut Names) -> Option<bool> {
     let tokens = Tokens::without_rows(text, standard).ok()?;
-    let list = &*tokens.list;
+    let (text, list) = (text.as_str(), &*tokens.list);
+    let all = Words::new(text, list);
+    let parentheses = LazyCell::new(|| Parentheses::of(all));
     let (mut begin, mut first, mut runs, mut changes) = (0, true, true, false);
-    let last_body = Words::new(text, list).last("atomic");
-    let mut intos = 0_usize;
+    let (last_body, mut passed) = (all.last("atomic"), PassedPart::default());
     for (at, token) in list.iter().enumerate() {
         let slice = text.get(token.start..token.end)?;
         let called = list.get(at + 1).map(|next| next.kind) == Some(TokenKind::Open);
@@ -226,31 +232,25 @@ fn collect(text: &str, standard: bool, names: &mut Names) -> Option<bool> {
             TokenKind::Quoted => names.add(word::unquote(slice)?, called, runs),
             TokenKind::Word => {
                 let behind_dot = at > 0 && list.get(at - 1)?.kind == TokenKind::Dot;
-                let words = Words::new(text, list.get(at..).unwrap_or_default());
+                let words = all.from(at);
                 if first {
-                    (begin, intos) = (at, 0);
+                    (begin, passed) = (at, PassedPart::default());
                     runs = !only_defines(words);
                     names.begin(words, runs, changes);
                     // The END of a function's body does not end a transaction.
                     let has_body = words.is(0, "create") && last_body >= Some(at);
                     changes |= may_change_catalog(words) && !has_body;
                 }
-                if words.is(0, "into") && runs {
-                    intos += 1;
-                    if intos > MAX_INTOS {
-                        return None;
-                    }
-                    let statement = Words::new(text, list.get(begin..).unwrap_or_default());
-                    let makes_a_table = !statement.writes_into(at - begin);
-                    if makes_a_table {
-                        note(&mut names.verbs, "create".into());
-                    }
+                let is_into = words.is(0, "into") && runs;
+                if is_into && !passed.writes_into(all.from(begin), at - begin) {
+                    note(&mut names.verbs, "create".into());
                 }
                 let of_server = || -> Option<bool> {
                     Some(!behind_dot || slice_at(text, list, at.checked_sub(2)?)? == "pg_catalog")
                 };
+                let end = || parentheses.end_of(at + 1).map(|end| end - at);
                 let local =
-                    set_locally(words, first).filter(|_| of_server().unwrap_or(!behind_dot));
+                    set_locally(words, first, end).filter(|_| of_server().unwrap_or(!behind_dot));
                 names.asks_time |= !behind_dot && primary::is_clock(slice);
                 if behind_dot || word::usage(slice) != Use::Reserved {
                     names.add(word::fold(slice)?, called && local.is_none(), runs);
@@ -262,6 +262,7 @@ fn collect(text: &str, standard: bool, names: &mut Names) -> Option<bool> {
             TokenKind::Operator => note(&mut names.operators, slice.into()),
             _ => {}
         }
+        passed.pass(all, at);
         first = token.kind == TokenKind::Semicolon || (first && token.kind == TokenKind::Open);
     }
     Some(tokens.backslash)

@@ -1,5 +1,7 @@
 //! Parses rows of VALUES with a number each, as the source of an INSERT.
 
+use std::collections::BTreeSet;
+
 use crate::clause::names;
 use crate::lex::TokenKind;
 use crate::parse::{Parser, Refusal, SYNTAX};
@@ -37,10 +39,8 @@ pub(crate) fn numbered_rows(parser: &mut Parser<'_>) -> Result<Vec<Vec<Part>>, R
     }
     let number = parser.column_name()?;
     let expected = columns.iter().map(|(name, _)| name).chain([&number]);
-    let first = |name| names.iter().position(|known| known == name);
-    let mut places = names.iter().enumerate();
-    let are_unlike = places.all(|(at, name)| first(name) == Some(at));
-    match are_unlike && names.iter().eq(expected) {
+    let once: BTreeSet<_> = names.iter().collect();
+    match once.len() == names.len() && names.iter().eq(expected) {
         true => Ok(rows),
         false => Err(SYNTAX),
     }

@@ -20,7 +20,10 @@ pub(crate) const DEPTH: Refusal = "nested too deeply";
 /// The largest depth of nested expressions.
 const MAX_DEPTH: u8 = 48;
 
-/// A part of an expression: its tokens, and its form if that matters.
+/// The most functions that a statement calls. Each is looked for among all of them.
+const MAX_FUNCTIONS: usize = 100;
+
+/// A part of an expression, by its tokens, and what it is where that matters.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) from: usize,
@@ -39,6 +42,8 @@ pub(crate) enum Form {
     Equal(Box<(Node, Node)>),
     /// Conditions that all must hold.
     And(Vec<Node>),
+    /// `ARRAY[element]`, by its element.
+    Array(Box<Node>),
     /// Any other expression.
     Other,
 }
@@ -71,9 +76,12 @@ impl<'a> Parser<'a> {
 
     /// Returns the kind of the token at this distance.
     pub(crate) fn kind(&self, ahead: usize) -> TokenKind {
-        self.tokens
-            .get(self.at + ahead)
-            .map_or(TokenKind::End, |t| t.kind)
+        self.kind_at(self.at + ahead)
+    }
+
+    /// The kind of the token at a place.
+    pub(crate) fn kind_at(&self, at: usize) -> TokenKind {
+        self.tokens.get(at).map_or(TokenKind::End, |t| t.kind)
     }
 
     pub(crate) fn slice(&self, ahead: usize) -> &'a str {
@@ -253,9 +261,14 @@ impl<'a> Parser<'a> {
     }
 
     /// Notes a function that is called.
-    pub(crate) fn note_function(&mut self, name: TableName) {
-        if !self.functions.contains(&name) {
-            self.functions.push(name);
+    pub(crate) fn note_function(&mut self, name: TableName) -> Result<(), Refusal> {
+        if self.functions.contains(&name) {
+            return Ok(());
         }
+        if self.functions.len() == MAX_FUNCTIONS {
+            return Err(SYNTAX);
+        }
+        self.functions.push(name);
+        Ok(())
     }
 }

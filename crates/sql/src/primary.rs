@@ -110,7 +110,12 @@ impl Parser<'_> {
             ("trim", TokenKind::Open) => self.trim()?,
             ("array", TokenKind::OpenBracket) => {
                 self.at += 1;
-                self.array()?
+                let (columns, only) = self.array()?;
+                let form = only.map_or(Form::Other, |only| Form::Array(Box::new(only)));
+                return Ok(Node {
+                    form,
+                    ..self.node(from, columns)
+                });
             }
             ("row", TokenKind::Open) => {
                 self.at += 1;
@@ -206,8 +211,8 @@ impl Parser<'_> {
                 columns |= self.expression()?.columns;
             }
         } else {
-            // With commas it is an ordinary call, found by its name.
-            self.note_function(TableName::bare("substring"));
+            // With commas it is a call like any other, found by its name.
+            self.note_function(TableName::bare("substring"))?;
             while self.take(TokenKind::Comma) {
                 columns |= self.expression()?.columns;
             }
@@ -232,25 +237,30 @@ impl Parser<'_> {
         Ok(columns)
     }
 
-    /// Parses `[a, b]` after ARRAY or within such a bracket.
-    fn array(&mut self) -> Result<bool, Refusal> {
+    /// Parses `[a, b]` behind ARRAY, or inside of such a bracket. Returns true if the elements name
+    /// columns, and the element, if there is one alone.
+    fn array(&mut self) -> Result<(bool, Option<Node>), Refusal> {
         self.expect(TokenKind::OpenBracket)?;
         if self.take(TokenKind::CloseBracket) {
-            return Ok(false);
+            return Ok((false, None));
         }
         let deep = self.kind(0) == TokenKind::OpenBracket;
-        let all = self.list(|parser| {
+        let mut all = self.list(|parser| {
             if deep {
-                parser.nested(Self::array)
+                let from = parser.at;
+                let (columns, _) = parser.nested(Self::array)?;
+                Ok(parser.node(from, columns))
             } else {
-                Ok(parser.expression()?.columns)
+                parser.expression()
             }
         })?;
         self.expect(TokenKind::CloseBracket)?;
         if self.kind(0) == TokenKind::OpenBracket {
             return Err(SYNTAX);
         }
-        Ok(all.contains(&true))
+        let columns = all.iter().any(|node| node.columns);
+        let last = all.pop().filter(|_| all.is_empty() && !deep);
+        Ok((columns, last))
     }
 
     /// Parses an operand that begins with a name: a call, a constant after its type, or a column.
@@ -335,7 +345,7 @@ impl Parser<'_> {
         {
             return Err("a window or aggregate function");
         }
-        self.note_function(name);
+        self.note_function(name)?;
         Ok(self.node(from, columns))
     }
 }

@@ -7,6 +7,7 @@ use crate::frozen::is_frozen;
 use crate::lex::{Token, TokenKind};
 use crate::parse::UNCLEAR;
 use crate::reading::{Apart, Effect, MAX_TEXT, Reading};
+use crate::text::Text;
 use crate::tokens::{MAX_SCANNED, Tokens};
 use crate::words::Words;
 use crate::write;
@@ -26,6 +27,10 @@ pub fn read(text: &str, types: &[u32]) -> Reading {
     if text.len() > MAX_SCANNED {
         return apart(TOO_LONG, Effect::Other);
     }
+    Text::read(text, |text| read_both_ways(text, types))
+}
+
+fn read_both_ways(text: Text<'_>, types: &[u32]) -> Reading {
     let (reading, backslash) = read_as(text, types, true);
     let reading = match reading {
         found if text.len() > MAX_TEXT => apart(TOO_LONG, found.effect()),
@@ -50,22 +55,24 @@ pub fn read(text: &str, types: &[u32]) -> Reading {
 /// Cuts a text of several statements into the words of each, in the order of [`Effect::Several`].
 /// `None` if the place of the cuts depends on a setting of the session.
 pub fn split(text: &str) -> Option<Vec<&str>> {
-    let tokens = Tokens::of(text, true)
-        .ok()
-        .filter(|tokens| !tokens.backslash)?;
-    let piece = |tokens: &[Token]| text.get(tokens.first()?.start..tokens.last()?.end);
-    statements(&tokens.list).map(piece).collect()
+    Text::read(text, |cut| {
+        let tokens = Tokens::of(cut, true)
+            .ok()
+            .filter(|tokens| !tokens.backslash)?;
+        let piece = |tokens: &[Token]| text.get(tokens.first()?.start..tokens.last()?.end);
+        statements(&tokens.list).map(piece).collect()
+    })
 }
 
 fn apart(reason: &'static str, effect: Effect) -> Reading {
     Reading::Apart(Apart { reason, effect })
 }
 
-/// Reads a text under one `standard_conforming_strings`. Also returns whether the setting matters.
-fn read_as(text: &str, types: &[u32], standard: bool) -> (Reading, bool) {
+/// Reads a text under one `standard_conforming_strings`. Also says whether that mattered.
+fn read_as(text: Text<'_>, types: &[u32], standard: bool) -> (Reading, bool) {
     match Tokens::of(text, standard) {
-        Ok(tokens) => (of_tokens(text, &tokens.list, types), tokens.backslash),
-        // With the other setting, the quote may be closed.
+        Ok(tokens) => (of_tokens(&text, &tokens.list, types), tokens.backslash),
+        // An open quote may be open in one way of reading only.
         Err(_) => (apart(UNCLEAR, Effect::Other), false),
     }
 }
@@ -100,7 +107,7 @@ fn among_others(effect: Effect) -> Effect {
 fn one(text: &str, tokens: &[Token], types: &[u32]) -> Reading {
     let words = Words::new(text, tokens);
     let found = effect::apart(words);
-    if !words.writes() {
+    if !words.writes() || text.len() > MAX_TEXT {
         return Reading::Apart(found);
     }
     match write::parsed(text, tokens, types) {

@@ -11,11 +11,15 @@ use crate::lex::TokenKind;
 use crate::numbered::{Part, numbered_rows};
 use crate::parse::{Parser, Refusal};
 use crate::read::statements;
+use crate::text::Text;
 use crate::tokens::Tokens;
 use crate::write::insert_target;
 
 /// The most rows of one text.
 const MAX_ROWS: usize = 1_000;
+
+/// The most bytes of all different texts of rows: each has all that stands around the rows.
+const MAX_ROWS_BYTES: usize = 1 << 20;
 
 /// A row of an INSERT of several rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,10 +30,16 @@ pub struct SingleRow {
     pub parameters: Box<[u16]>,
 }
 
-/// Splits an INSERT of several rows, with VALUES or in the form of `numbered_rows`. Returns `None`
-/// for any other text, one with parameters outside of its rows, and one of more than 1,000 rows.
+/// Takes an INSERT of several rows apart, with VALUES or as `numbered_rows` reads it. Returns
+/// `None` for any other text, one with parameters outside of its rows, and one of more than 1,000
+/// rows or 1 MiB of texts.
 pub fn single_rows(text: &str) -> Option<Vec<SingleRow>> {
+    Text::read(text, taken_apart)
+}
+
+fn taken_apart(text: Text<'_>) -> Option<Vec<SingleRow>> {
     let tokens = Tokens::of(text, true).ok()?;
+    let text = text.as_str();
     let mut all = statements(&tokens.list);
     let tokens = all.next().filter(|_| all.next().is_none())?;
     let mut parser = Parser::new(text, tokens);
@@ -54,7 +64,7 @@ pub fn single_rows(text: &str) -> Option<Vec<SingleRow>> {
         parser.text_of(0, from),
         parser.text_of(behind.start, behind.end),
     );
-    let mut known: Option<Arc<str>> = None;
+    let (mut known, mut bytes): (Option<Arc<str>>, _) = (None, 0_usize);
     let rows = rows.into_iter().map(|row| {
         let mut parameters = Vec::new();
         let values = row.iter().map(|value| one(&parser, value, &mut parameters));
@@ -64,7 +74,13 @@ pub fn single_rows(text: &str) -> Option<Vec<SingleRow>> {
         let text = known
             .take()
             .filter(|known| **known == *text)
-            .unwrap_or_else(|| text.into());
+            .unwrap_or_else(|| {
+                bytes += text.len();
+                text.into()
+            });
+        if bytes > MAX_ROWS_BYTES {
+            return None;
+        }
         known = Some(Arc::clone(&text));
         let parameters = parameters.into();
         Some(SingleRow { text, parameters })
@@ -195,5 +211,15 @@ mod tests {
         let many = |count: usize| format!("insert into t values (1){}", ", (1)".repeat(count - 1));
         assert_eq!(rows(&many(1_000)).unwrap().len(), 1_000);
         assert_eq!(rows(&many(1_001)), None);
+        let wide = |count: i32| {
+            let values: Vec<String> = (0..count).map(|n| format!("({n})")).collect();
+            let behind = "x".repeat(50_000);
+            format!(
+                "insert into t values {} returning '{behind}'",
+                values.join(", ")
+            )
+        };
+        assert_eq!(rows(&wide(20)).unwrap().len(), 20);
+        assert_eq!(rows(&wide(30)), None);
     }
 }

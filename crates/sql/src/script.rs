@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use crate::block::{self, BlockEffect};
 use crate::lex::{Token, TokenKind};
+use crate::text::Text;
 use crate::tokens::Tokens;
 use crate::words::Words;
 
@@ -33,7 +34,12 @@ pub fn write_script(text: &str, standard: bool) -> Option<WriteScript> {
     if text.len() > MAX_SCRIPT {
         return None;
     }
+    Text::read(text, |text| cut(text, standard))
+}
+
+fn cut(text: Text<'_>, standard: bool) -> Option<WriteScript> {
     let tokens = Tokens::of(text, standard).ok()?;
+    let text = text.as_str();
     let mut pieces = pieces(text, &tokens.list);
     let block = match pieces.as_slice() {
         [(_, first), .., (_, last)] if block::opens_plainly(Words::new(text, first)) => {

@@ -9,6 +9,7 @@ use crate::identifier::identifier;
 use crate::kinds::{self, Property};
 use crate::lex::{Token, TokenKind};
 use crate::read::statements;
+use crate::text::Text;
 use crate::tokens::Tokens;
 use crate::word::MAX_NAME;
 use crate::words::Words;
@@ -80,16 +81,18 @@ pub fn steps(text: &str) -> Option<Vec<Step>> {
     if text.len() > MAX_STEPS_TEXT {
         return None;
     }
-    let (found, backslash) = steps_as(text, true)?;
-    // A string may end elsewhere if backslashes escape.
-    let certain = !backslash || steps_as(text, false).is_some_and(|(other, _)| other == found);
-    certain.then_some(found)
+    Text::read(text, |text| {
+        let (found, backslash) = steps_as(text, true)?;
+        // A string may end elsewhere where backslashes escape.
+        let certain = !backslash || steps_as(text, false).is_some_and(|(other, _)| other == found);
+        certain.then_some(found)
+    })
 }
 
-fn steps_as(text: &str, standard: bool) -> Option<(Vec<Step>, bool)> {
+fn steps_as(text: Text<'_>, standard: bool) -> Option<(Vec<Step>, bool)> {
     let tokens = Tokens::of(text, standard).ok()?;
     let found: Option<Vec<Step>> = statements(&tokens.list)
-        .map(|statement| step(text, statement))
+        .map(|statement| step(&text, statement))
         .collect();
     Some((found?, tokens.backslash))
 }

@@ -2,9 +2,10 @@
 
 use crate::lex::{Broken, Lexer, Token, TokenKind};
 use crate::string;
+use crate::text::Text;
 
 /// The longest text that is read as a whole, in bytes.
-pub(crate) const MAX_SCANNED: usize = 1 << 20;
+pub const MAX_SCANNED: usize = 1 << 20;
 
 /// The most tokens of a text whose length is not limited.
 const MAX_TOKENS: usize = 1 << 20;
@@ -20,9 +21,9 @@ pub(crate) struct Tokens {
 }
 
 impl Tokens {
-    /// Cuts the text. Two adjacent strings are [`Broken`]: if a line ends between them they are
-    /// one, and the second is read by the rules of the first.
-    pub(crate) fn of(text: &str, standard: bool) -> Result<Self, Broken> {
+    /// Cuts the text. Two strings side by side are [`Broken`]: where a line ends between them they
+    /// are one, and the second is read by the rules of the first.
+    pub(crate) fn of(text: Text<'_>, standard: bool) -> Result<Self, Broken> {
         let mut list = Vec::with_capacity(text.len() / 4 + 4);
         let backslash = cut(text, standard, |token| {
             list.push(token);
@@ -31,14 +32,14 @@ impl Tokens {
         Ok(Self { list, backslash })
     }
 
-    /// Cuts the text as [`Tokens::of`] does, but leaves out each row of literals after a comma,
-    /// because the rows of a long INSERT contain no names. A text of more than 1,048,576 other
-    /// tokens is [`Broken`].
-    pub(crate) fn without_rows(text: &str, standard: bool) -> Result<Self, Broken> {
+    /// Cuts the text as [`Tokens::of`] does, and leaves out each row of literals behind a comma:
+    /// the rows of a long INSERT name nothing. A text of more than 1,048,576 other tokens is
+    /// [`Broken`].
+    pub(crate) fn without_rows(text: Text<'_>, standard: bool) -> Result<Self, Broken> {
         let mut list = Vec::new();
         let backslash = cut(text, standard, |token| {
             let row = match token.kind {
-                TokenKind::Close => row_of_literals(text, &list),
+                TokenKind::Close => row_of_literals(&text, &list),
                 _ => None,
             };
             match row {
@@ -55,11 +56,11 @@ impl Tokens {
 /// Cuts the text and passes each token to `take`. Returns true if a plain string contains a
 /// backslash.
 fn cut(
-    text: &str,
+    text: Text<'_>,
     standard: bool,
     mut take: impl FnMut(Token) -> Result<(), Broken>,
 ) -> Result<bool, Broken> {
-    let mut lexer = Lexer::new(text, standard)?;
+    let mut lexer = Lexer::new(&text, standard)?;
     let mut behind_string = false;
     loop {
         let mut token = lexer.token()?;
@@ -105,7 +106,7 @@ mod tests {
     use super::*;
 
     fn kept(text: &str) -> Option<Vec<&str>> {
-        let tokens = Tokens::without_rows(text, true).ok()?;
+        let tokens = Text::read(text, |text| Tokens::without_rows(text, true)).ok()?;
         let slice = |token: Token| &text[token.start..token.end];
         Some(tokens.list.into_iter().map(slice).collect())
     }
@@ -121,7 +122,8 @@ mod tests {
             ("select f(1, (2)), (3)", "select f(1)"),
             ("select (1, 2)), )", "select (1, 2)), )"),
         ] {
-            let expected = Tokens::of(without, true).unwrap().list;
+            let expected = Text::read(without, |text| Tokens::of(text, true));
+            let expected = expected.unwrap().list;
             let expected = expected
                 .iter()
                 .map(|token| &without[token.start..token.end]);

@@ -79,32 +79,7 @@ impl<'a> Words<'a> {
         self.between(0, end.unwrap_or(self.len()))
     }
 
-    /// Returns true if the INTO at a token belongs to INSERT or MERGE, and not to a SELECT INTO
-    /// after a column called `insert` or `merge`.
-    pub(crate) fn writes_into(self, at: usize) -> bool {
-        if at == 0 || !self.any(at - 1, &["insert", "merge"]) {
-            return false;
-        }
-        let is_wrapped = self.any(0, &["explain", "prepare"]);
-        if at == 1 || self.kind(at - 2) == TokenKind::Open || is_wrapped {
-            return true;
-        }
-        // After WITH, the statement itself is outside of all parentheses.
-        let mut depth = 0_usize;
-        for before in 0..at {
-            match self.kind(before) {
-                TokenKind::Open => depth += 1,
-                TokenKind::Close => depth = depth.saturating_sub(1),
-                _ if depth == 0 && self.any(before, &["select", "values", "table"]) => {
-                    return false;
-                }
-                _ => {}
-            }
-        }
-        depth == 0 && self.is(0, "with")
-    }
-
-    /// Returns the tokens without semicolons at the end.
+    /// The tokens before the first semicolon at the end.
     pub(crate) fn without_end(self) -> Self {
         let last = (0..self.len()).rfind(|at| self.kind(*at) != TokenKind::Semicolon);
         self.between(0, last.map_or(0, |last| last + 1))

@@ -16,35 +16,36 @@ fn plain(words: Words<'_>) -> Option<Effect> {
     let call = words.only_call()?;
     match &*call.function {
         "lastval" => (call.arguments.len() == 0).then_some(Effect::Lastval),
-        "currval" => sequence(call.arguments),
+        "currval" => {
+            let (asked, behind) = sequence(call.arguments)?;
+            (behind == call.arguments.len()).then_some(asked)
+        }
         _ => None,
     }
 }
 
-/// Parses the argument of `currval`: a text or a parameter, possibly in parentheses, possibly with
-/// the casts of drivers.
-pub(super) fn sequence(mut argument: Words<'_>) -> Option<Effect> {
-    loop {
-        let last = argument.len().checked_sub(1)?;
-        if last == 0 {
-            break;
-        }
-        argument = if argument.kind(0) == TokenKind::Open && argument.kind(last) == TokenKind::Close
-        {
-            argument.between(1, last)
-        } else if last >= 2
-            && argument.kind(last - 1) == TokenKind::Cast
-            && argument.is(last, "regclass")
-        {
-            argument.between(0, last - 1)
-        } else {
-            return None;
-        };
+/// Reads the argument of `currval` at the front: a text or a parameter, perhaps in parentheses,
+/// perhaps cast as drivers do it. Also returns the place after the argument.
+pub(super) fn sequence(arguments: Words<'_>) -> Option<(Effect, usize)> {
+    let mut depth = 0_usize;
+    while arguments.kind(depth) == TokenKind::Open {
+        depth += 1;
     }
-    match argument.kind(0) {
-        TokenKind::Parameter if argument.slice(0) == "$1" => Some(Effect::Currval(None)),
-        TokenKind::Text => Some(Effect::Currval(Some(argument.text(0)?.into()))),
-        _ => None,
+    let asked = match arguments.kind(depth) {
+        TokenKind::Parameter if arguments.slice(depth) == "$1" => Effect::Currval(None),
+        TokenKind::Text => Effect::Currval(Some(arguments.text(depth)?.into())),
+        _ => return None,
+    };
+    let mut at = depth + 1;
+    loop {
+        match arguments.kind(at) {
+            TokenKind::Close if depth > 0 => {
+                depth -= 1;
+                at += 1;
+            }
+            TokenKind::Cast if arguments.is(at + 1, "regclass") => at += 2,
+            _ => return (depth == 0).then_some((asked, at)),
+        }
     }
 }
 

@@ -6,9 +6,6 @@ use crate::lex::TokenKind;
 use crate::reading::Effect;
 use crate::words::Words;
 
-/// The most tokens of a call of `set_config` that is read.
-const MAX_CALL_TOKENS: usize = 1_000;
-
 /// Returns the effect of a text that is a single call of `set_config` with literal arguments;
 /// `None` for any other text.
 pub(super) fn setting(words: Words<'_>) -> Option<Effect> {
@@ -32,10 +29,15 @@ pub(super) fn setting(words: Words<'_>) -> Option<Effect> {
     })
 }
 
-/// Returns the folded name of the setting that is set from the first token on until the transaction
-/// ends: by `SET LOCAL name`, if `begins` is true, or by a call of `set_config` with the name in
-/// the text and `true` as its last argument.
-pub(crate) fn set_locally(words: Words<'_>, begins: bool) -> Option<String> {
+/// Returns the setting, folded, that is set from the first token on until the transaction ends: by
+/// `SET LOCAL name`, if a statement begins here, or by a call of `set_config` with the name in the
+/// text and `true` as its last argument. `end`: finds the place of the parenthesis that closes the
+/// one at place 1.
+pub(crate) fn set_locally(
+    words: Words<'_>,
+    begins: bool,
+    end: impl FnOnce() -> Option<usize>,
+) -> Option<String> {
     if begins && words.is(0, "set") && words.is(1, "local") {
         let dotted = words.kind(3) == TokenKind::Dot;
         let name = words.identifier(2)?;
@@ -51,15 +53,7 @@ pub(crate) fn set_locally(words: Words<'_>, begins: bool) -> Option<String> {
     {
         return None;
     }
-    let mut depth = 0_usize;
-    let close = (1..words.len().min(MAX_CALL_TOKENS)).find(|at| {
-        match words.kind(*at) {
-            TokenKind::Open => depth += 1,
-            TokenKind::Close => depth -= 1,
-            _ => {}
-        }
-        depth == 0
-    })?;
+    let close = end()?;
     let local = words.is(close - 1, "true") && words.kind(close - 2) == TokenKind::Comma;
     let name = words.text(2).filter(|_| local)?;
     Some(name.to_ascii_lowercase())

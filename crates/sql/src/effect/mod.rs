@@ -73,6 +73,10 @@ fn explain(words: Words<'_>) -> Effect {
             at += 1;
         }
     }
+    // The server explains no EXPLAIN.
+    if words.is(at, "explain") {
+        return Effect::Other;
+    }
     match apart(words.from(at)).effect {
         Effect::Lastval | Effect::Currval(_) | Effect::AsksForGenerated if analyze => {
             Effect::AsksForGenerated

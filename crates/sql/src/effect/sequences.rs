@@ -4,7 +4,9 @@
 use super::asking;
 use crate::kinds::{self, Property};
 use crate::lex::TokenKind;
+use crate::parentheses::Parentheses;
 use crate::reading::Effect;
+use crate::text::Text;
 use crate::tokens::{MAX_SCANNED, Tokens};
 use crate::words::Words;
 
@@ -20,26 +22,35 @@ pub struct Sequences {
 /// The sequences that a text names in calls of `nextval` and `setval`. Those of a text longer than
 /// 1 MiB are not known.
 pub fn sequences(text: &str) -> Sequences {
-    let mut found = Sequences::default();
-    let is_short = text.len() <= MAX_SCANNED;
-    let tokens = is_short.then(|| Tokens::of(text, true).ok());
-    let Some(tokens) = tokens.flatten() else {
-        found.others = true;
-        return found;
+    let known = match text.len() <= MAX_SCANNED {
+        true => Text::read(text, named),
+        false => None,
     };
-    let words = Words::new(text, &tokens.list);
+    known.unwrap_or_else(|| Sequences {
+        names: Vec::new(),
+        others: true,
+    })
+}
+
+/// Returns the sequences that a text names; `None` if the text cannot be cut.
+fn named(text: Text<'_>) -> Option<Sequences> {
+    let mut found = Sequences::default();
+    let tokens = Tokens::of(text, true).ok()?;
+    let words = Words::new(text.as_str(), &tokens.list);
+    let parentheses = Parentheses::of(words);
     for at in 0..words.len() {
-        let Some((_, end)) = call_of(words, at, &["nextval", "setval"]) else {
+        let Some((_, end)) = call_of(words, &parentheses, at, &["nextval", "setval"]) else {
             continue;
         };
         let arguments = words.between(at + 2, end);
-        let comma = (0..arguments.len()).find(|at| arguments.kind(*at) == TokenKind::Comma);
-        match asking::sequence(arguments.between(0, comma.unwrap_or(arguments.len()))) {
-            Some(Effect::Currval(Some(name))) => found.names.push((*name).into()),
+        let known = asking::sequence(arguments);
+        let is_whole = |behind| matches!(arguments.kind(behind), TokenKind::Comma | TokenKind::End);
+        match known.filter(|(_, behind)| is_whole(*behind)) {
+            Some((Effect::Currval(Some(name)), _)) => found.names.push((*name).into()),
             _ => found.others = true,
         }
     }
-    found
+    Some(found)
 }
 
 /// A text in which other SQL stands in the place of its questions. `standard`: the session's
@@ -52,8 +63,18 @@ pub fn answered(
     last: Option<&str>,
     current: Option<&dyn Fn(&str) -> String>,
 ) -> Option<String> {
+    Text::read(text, |text| replaced(text, standard, last, current))
+}
+
+fn replaced(
+    text: Text<'_>,
+    standard: bool,
+    last: Option<&str>,
+    current: Option<&dyn Fn(&str) -> String>,
+) -> Option<String> {
     let tokens = Tokens::of(text, standard).ok()?;
-    let words = Words::new(text, &tokens.list);
+    let words = Words::new(text.as_str(), &tokens.list);
+    let parentheses = Parentheses::of(words);
     let place = |at: usize| words.tokens.get(at).copied();
     let is_query = |at: usize| {
         let first = words.slice(at).to_ascii_lowercase();
@@ -65,7 +86,7 @@ pub fn answered(
         if words.kind(at) == TokenKind::Semicolon {
             in_query = is_query(at + 1);
         }
-        let Some((begin, end)) = call_of(words, at, &["lastval", "currval"]) else {
+        let Some((begin, end)) = call_of(words, &parentheses, at, &["lastval", "currval"]) else {
             continue;
         };
         let start = place(begin)?.start;
@@ -98,7 +119,12 @@ pub fn answered(
 
 /// Returns the first token of the call of one of these built-in functions whose name is at a
 /// token, and the token of its closing parenthesis.
-fn call_of(words: Words<'_>, at: usize, functions: &[&str]) -> Option<(usize, usize)> {
+fn call_of(
+    words: Words<'_>,
+    parentheses: &Parentheses,
+    at: usize,
+    functions: &[&str],
+) -> Option<(usize, usize)> {
     let name = words.identifier(at)?;
     if !functions.contains(&&*name) || words.kind(at + 1) != TokenKind::Open {
         return None;
@@ -113,16 +139,7 @@ fn call_of(words: Words<'_>, at: usize, functions: &[&str]) -> Option<(usize, us
             (built_in && !twice).then_some(schema)?
         }
     };
-    let mut depth = 0_usize;
-    for end in at + 1..words.len() {
-        match words.kind(end) {
-            TokenKind::Open => depth += 1,
-            TokenKind::Close if depth == 1 => return Some((begin, end)),
-            TokenKind::Close => depth -= 1,
-            _ => {}
-        }
-    }
-    None
+    Some((begin, parentheses.end_of(at + 1)?))
 }
 
 #[cfg(test)]

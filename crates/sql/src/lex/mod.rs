@@ -92,8 +92,10 @@ pub struct Broken;
 pub struct Lexer<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// The server's `standard_conforming_strings`: true if a backslash in `'..'` is an ordinary
-    /// character.
+    /// The end of a run of signs that are an operator each.
+    signs_end: usize,
+    /// The server's `standard_conforming_strings`: a backslash in `'..'` is a character like any
+    /// other.
     standard: bool,
     /// True if a plain string contained a backslash, so that the meaning of the text depends on
     /// `standard`.
@@ -113,6 +115,7 @@ impl<'a> Lexer<'a> {
         Ok(Self {
             bytes,
             at: 0,
+            signs_end: 0,
             standard,
             backslash: false,
             hint: false,
@@ -359,6 +362,9 @@ impl<'a> Lexer<'a> {
     /// Scans an operator, which ends before a comment. One of several characters ends in `+` or `-`
     /// only if it contains a character that no operator of the SQL standard has.
     fn operator(&mut self) -> TokenKind {
+        if self.at < self.signs_end {
+            return self.one(TokenKind::Operator);
+        }
         let run = self.rest(self.at);
         let mut length = run.iter().take_while(|b| is_operator(**b)).count();
         if let Some(comment) = run
@@ -377,6 +383,8 @@ impl<'a> Lexer<'a> {
             )
         });
         if !special {
+            // Each of the signs that are left over begins the same run without those before it.
+            self.signs_end = self.at + length;
             while length > 1 && matches!(run.get(length - 1), Some(b'+' | b'-')) {
                 length -= 1;
             }

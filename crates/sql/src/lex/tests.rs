@@ -36,3 +36,29 @@ impl Tokens<'_> {
         }
     }
 }
+
+#[test]
+fn signs_at_the_end_of_an_operator_are_operators_of_their_own() {
+    let cut = |text: &str| {
+        let mut lexer = Lexer::new(text, true).unwrap();
+        let mut found = Vec::new();
+        loop {
+            let token = lexer.token().unwrap();
+            match token.kind {
+                TokenKind::End => return found.join(" "),
+                _ => found.push(text[token.start..token.end].to_owned()),
+            }
+        }
+    };
+    for (text, tokens) in [
+        ("a=+-+b", "a = + - + b"),
+        ("+++", "+ + +"),
+        ("=@+-+ -", "=@+-+ -"),
+        ("<=+-- x\n+<-+", "<= + +< - +"),
+        ("<=+/* x */+<-+1", "<= + +< - + 1"),
+        ("+ +=", "+ +="),
+        ("+(+)", "+ ( + )"),
+    ] {
+        assert_eq!(cut(text), tokens, "{text}");
+    }
+}

@@ -37,6 +37,7 @@ pub use lifter::{Lifted, Lifter};
 use pass::Pass;
 
 use crate::lex::{Lexer, TokenKind};
+use crate::text::Text;
 
 /// The longest text that literals are lifted out of, in bytes.
 const MAX_LIFTED: usize = 1 << 20;
@@ -60,7 +61,11 @@ fn highest_number(text: &str) -> usize {
 /// Returns the highest number of a parameter in a text, 0 if it has none; `None` if it cannot be
 /// read.
 pub fn highest_parameter(text: &str, standard_conforming_strings: bool) -> Option<usize> {
-    let mut lexer = Lexer::new(text, standard_conforming_strings).ok()?;
+    Text::read(text, |text| highest(text, standard_conforming_strings))
+}
+
+fn highest(text: Text<'_>, standard: bool) -> Option<usize> {
+    let mut lexer = Lexer::new(&text, standard).ok()?;
     let mut highest = 0;
     loop {
         let token = lexer.token().ok()?;
@@ -90,7 +95,7 @@ impl Lifter {
     ///
     /// `standard_conforming_strings` is that setting of the client's session.
     pub fn lift(&mut self, text: &str, standard_conforming_strings: bool) -> Option<Lifted<'_>> {
-        let highest = self.pass(text, standard_conforming_strings, 0)?;
+        let highest = Text::read(text, |text| self.pass(text, standard_conforming_strings, 0))?;
         (highest == 0).then(|| self.lifted())
     }
 
@@ -102,18 +107,24 @@ impl Lifter {
         named: usize,
         standard_conforming_strings: bool,
     ) -> Option<Lifted<'_>> {
-        let guess = named.max(highest_number(text));
-        let own = named.max(self.pass(text, standard_conforming_strings, guess)?);
-        // The guess may be wrong, because a string can contain what looks like a parameter.
-        if own != guess && own != named.max(self.pass(text, standard_conforming_strings, own)?) {
-            return None;
-        }
+        let own = Text::read(text, |text| {
+            self.pass_prepared(text, named, standard_conforming_strings)
+        })?;
         (own + self.types.len() <= MAX_PARAMETERS).then(|| self.lifted())
     }
 
-    /// Replaces literals by parameters numbered after the first `own` ones. Returns the highest
-    /// number of a parameter in the text.
-    fn pass(&mut self, text: &str, standard: bool, own: usize) -> Option<usize> {
+    /// Lifts literals behind the client's own parameters. Returns the number of those.
+    fn pass_prepared(&mut self, text: Text<'_>, named: usize, standard: bool) -> Option<usize> {
+        let guess = named.max(highest_number(&text));
+        let own = named.max(self.pass(text, standard, guess)?);
+        // What looks like a parameter may stand in a string.
+        let is_own = own == guess || own == named.max(self.pass(text, standard, own)?);
+        is_own.then_some(own)
+    }
+
+    /// Lifts literals behind the first `own` parameters. Returns the highest number of a parameter
+    /// in the text.
+    fn pass(&mut self, text: Text<'_>, standard: bool, own: usize) -> Option<usize> {
         self.clear();
         if text.len() > MAX_LIFTED || own > MAX_PARAMETERS {
             return None;

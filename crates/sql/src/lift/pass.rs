@@ -4,6 +4,7 @@ use super::lifter::Lifter;
 use super::value::{self, UNKNOWN};
 use super::word::{Word, word};
 use crate::lex::{Lexer, Token, TokenKind};
+use crate::text::Text;
 use crate::word::{Use, usage};
 
 /// The most literals of one row.
@@ -84,7 +85,8 @@ pub(super) struct Pass<'a, 'b> {
 }
 
 impl<'a, 'b> Pass<'a, 'b> {
-    pub(super) fn new(text: &'a str, standard: bool, out: &'b mut Lifter) -> Option<Self> {
+    pub(super) fn new(text: Text<'a>, standard: bool, out: &'b mut Lifter) -> Option<Self> {
+        let text = text.as_str();
         Some(Self {
             text,
             standard,

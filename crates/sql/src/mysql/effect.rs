@@ -11,6 +11,7 @@ use super::scanner::Scanner;
 use super::settings::{self, SessionEffect};
 use crate::lex::{Token, TokenKind};
 use crate::parse::{Refusal, UNCLEAR};
+use crate::text::Text;
 use crate::word::listed;
 
 const STORED: Refusal = "a function that may be stored";
@@ -35,12 +36,20 @@ const NO_CALLS: [&str; 13] = [
 
 /// Returns the effect of a text that is executed or prepared.
 pub fn effect(text: &str, modes: Modes) -> SessionEffect {
+    Text::read(text, |text| in_mode(text, modes))
+}
+
+fn in_mode(text: Text<'_>, modes: Modes) -> SessionEffect {
     found(text, modes).unwrap_or_else(SessionEffect::Unknown)
 }
 
 /// Returns the worst effect that a text may have under any `sql_mode`, for a session whose
 /// `sql_mode` is unknown.
 pub fn effect_in_any_mode(text: &str, is_mariadb: bool) -> SessionEffect {
+    Text::read(text, |text| in_any_mode(text, is_mariadb))
+}
+
+fn in_any_mode(text: Text<'_>, is_mariadb: bool) -> SessionEffect {
     let mut worst = SessionEffect::Nothing;
     for (ansi_quotes, no_backslash_escapes) in
         [(false, false), (true, false), (false, true), (true, true)]
@@ -55,7 +64,7 @@ pub fn effect_in_any_mode(text: &str, is_mariadb: bool) -> SessionEffect {
             no_backslash_escapes,
             is_mariadb,
         };
-        worst = match (worst, effect(text, modes)) {
+        worst = match (worst, in_mode(text, modes)) {
             (SessionEffect::Unknown(reason), _) | (_, SessionEffect::Unknown(reason)) => {
                 SessionEffect::Unknown(reason)
             }
@@ -66,7 +75,7 @@ pub fn effect_in_any_mode(text: &str, is_mariadb: bool) -> SessionEffect {
     worst
 }
 
-fn found(text: &str, modes: Modes) -> Result<SessionEffect, Refusal> {
+fn found(text: Text<'_>, modes: Modes) -> Result<SessionEffect, Refusal> {
     let head = Head::read(text, modes)?;
     let is = |at, word: &str| head.is(at, word);
     let first = head.word(0).to_ascii_lowercase();
@@ -118,7 +127,7 @@ const HARMLESS: [&str; 34] = [
 ];
 
 /// Refuses FLUSH that locks tables.
-fn flush(text: &str, modes: Modes) -> Result<(), Refusal> {
+fn flush(text: Text<'_>, modes: Modes) -> Result<(), Refusal> {
     let reader = Reader::new(text, modes)?;
     let mut at = 0;
     while reader.kind_at(at) != TokenKind::End {
@@ -139,7 +148,7 @@ struct Head<'a> {
 }
 
 impl<'a> Head<'a> {
-    fn read(text: &'a str, modes: Modes) -> Result<Self, Refusal> {
+    fn read(text: Text<'a>, modes: Modes) -> Result<Self, Refusal> {
         let mut scanner = Scanner::new(text, modes).map_err(|_| UNCLEAR)?;
         let mut token = || scanner.token().map_err(|_| UNCLEAR);
         let words = [token()?, token()?, token()?, token()?];
@@ -148,7 +157,7 @@ impl<'a> Head<'a> {
         }
         let [first, ..] = words;
         Ok(Self {
-            text,
+            text: text.as_str(),
             words,
             end: first.end,
         })
@@ -185,12 +194,12 @@ enum Calls {
     Ignored,
 }
 
-/// Checks that a text is one statement without parts that only the server understands, and that it
-/// calls no function that may be a stored one.
-fn single(text: &str, modes: Modes, calls: Calls) -> Result<(), Refusal> {
+/// Checks that a text is one statement without parts that the server alone understands, and that
+/// it calls no function that may be stored.
+fn single(text: Text<'_>, modes: Modes, calls: Calls) -> Result<(), Refusal> {
     let mut scanner = Scanner::new(text, modes).map_err(|_| UNCLEAR)?;
     let mut check = Check {
-        text,
+        text: text.as_str(),
         modes,
         is_query: calls == Calls::Query,
         is_on: matches!(calls, Calls::Query | Calls::Write | Calls::Insert),

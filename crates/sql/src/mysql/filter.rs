@@ -4,6 +4,7 @@ use windrow_core::{Expression, Name, Piece};
 
 use super::expression::{EndingWords, expression};
 use super::reader::Reader;
+use crate::clause::MAX_KEYS;
 use crate::lex::TokenKind;
 use crate::parse::{DEPTH, Refusal};
 
@@ -55,8 +56,9 @@ impl Conditions {
         };
         for (from, to) in parts {
             if let Some((name, value)) = key(reader, from, to)? {
-                // A second condition on the same column is an ordinary condition.
-                match self.keys.iter().any(|(known, _)| *known == name) {
+                // A second condition on the same column is a condition like any other.
+                let is_second = || self.keys.iter().any(|(known, _)| *known == name);
+                match self.keys.len() == MAX_KEYS || is_second() {
                     true => self.other(reader, from, to)?,
                     false => self.keys.push((name, value)),
                 }

@@ -9,6 +9,7 @@ use std::ops::Range;
 use super::modes::Modes;
 use super::scanner::{Scanner, is_space};
 use crate::lex::{Token, TokenKind};
+use crate::text::Text;
 
 /// The longest text that literals are lifted out of, in bytes.
 const MAX_LIFTED: usize = 1 << 20;
@@ -39,6 +40,10 @@ pub fn lift(text: &str, modes: Modes) -> Option<LiftedText> {
     if text.len() > MAX_LIFTED {
         return None;
     }
+    Text::read(text, |text| lifted(text, modes))
+}
+
+fn lifted(text: Text<'_>, modes: Modes) -> Option<LiftedText> {
     let mut scanner = Scanner::new(text, modes).ok()?;
     let first = scanner.token().ok()?;
     let verb = text.get(first.start..first.end)?;
@@ -48,7 +53,7 @@ pub fn lift(text: &str, modes: Modes) -> Option<LiftedText> {
     {
         return None;
     }
-    let mut pass = Pass::new(text, first);
+    let mut pass = Pass::new(&text, first);
     loop {
         let token = scanner.token().ok()?;
         if scanner.has_hint || scanner.has_executable || scanner.has_wide_name {

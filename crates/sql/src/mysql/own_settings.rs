@@ -8,6 +8,7 @@ use super::scanner::Scanner;
 use super::settings::{name, skip_value};
 use crate::lex::{Token, TokenKind};
 use crate::parse::Refusal;
+use crate::text::Text;
 
 /// The beginning of the variables' names.
 const PREFIX: &str = "windrow_";
@@ -31,7 +32,7 @@ pub enum AssignedValue {
 pub fn own_settings(text: &str, modes: Modes) -> Vec<(Box<str>, AssignedValue)> {
     let verb = text.trim_start().get(..3).unwrap_or_default();
     match verb.eq_ignore_ascii_case("set") {
-        true => read(text, modes).unwrap_or_default(),
+        true => Text::read(text, |text| read(text, modes)).unwrap_or_default(),
         false => Vec::new(),
     }
 }
@@ -42,6 +43,10 @@ pub fn own_name_among_several(text: &str, modes: Modes) -> Option<Box<str>> {
     if !text.contains(';') || !text.to_ascii_lowercase().contains(PREFIX) {
         return None;
     }
+    Text::read(text, |text| own_name(text, modes))
+}
+
+fn own_name(text: Text<'_>, modes: Modes) -> Option<Box<str>> {
     let is_separator = |token: &Token| token.kind == TokenKind::Semicolon;
     let tokens = tokens(text, modes)?;
     let last = tokens.iter().rposition(|token| !is_separator(token))?;
@@ -63,7 +68,7 @@ pub fn own_name_among_several(text: &str, modes: Modes) -> Option<Box<str>> {
     })
 }
 
-fn tokens(text: &str, modes: Modes) -> Option<Vec<Token>> {
+fn tokens(text: Text<'_>, modes: Modes) -> Option<Vec<Token>> {
     let mut scanner = Scanner::new(text, modes).ok()?;
     let mut tokens = Vec::new();
     loop {
@@ -76,7 +81,7 @@ fn tokens(text: &str, modes: Modes) -> Option<Vec<Token>> {
     }
 }
 
-fn read(text: &str, modes: Modes) -> Result<Vec<(Box<str>, AssignedValue)>, Refusal> {
+fn read(text: Text<'_>, modes: Modes) -> Result<Vec<(Box<str>, AssignedValue)>, Refusal> {
     let mut reader = Reader::new(text, modes)?;
     reader.at = 1;
     let assigned = reader.list(|reader| {
@@ -84,7 +89,7 @@ fn read(text: &str, modes: Modes) -> Result<Vec<(Box<str>, AssignedValue)>, Refu
         let own = match is_variable {
             true => {
                 reader.at += 1;
-                own_name(reader)?
+                assigned_name(reader)?
             }
             false => None,
         };
@@ -99,8 +104,8 @@ fn read(text: &str, modes: Modes) -> Result<Vec<(Box<str>, AssignedValue)>, Refu
     Ok(assigned.into_iter().flatten().collect())
 }
 
-/// Reads the name of a user variable. `None` if it is not one of Windrow's.
-fn own_name(reader: &mut Reader<'_>) -> Result<Option<Box<str>>, Refusal> {
+/// Reads the name of a user's variable. `None` if it is none of Windrow's.
+fn assigned_name(reader: &mut Reader<'_>) -> Result<Option<Box<str>>, Refusal> {
     let name = name(reader)?;
     let is_assigned =
         reader.is_operator_at(reader.at, "=") || reader.is_operator_at(reader.at, ":=");

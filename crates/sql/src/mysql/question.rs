@@ -7,6 +7,7 @@ use super::modes::Modes;
 use super::reader::{Reader, unquote};
 use super::reserved::is_reserved;
 use crate::lex::TokenKind;
+use crate::text::Text;
 
 /// The longest text that may be a question, in bytes.
 const MAX_QUESTION: usize = 256;
@@ -71,7 +72,7 @@ pub fn question(text: &str) -> Option<Question> {
     if text.len() > MAX_QUESTION {
         return None;
     }
-    let reader = Reader::new(text, Modes::default());
+    let reader = Text::read(text, |text| Reader::new(text, Modes::default()));
     let mut reader = reader.and_then(Reader::without_doubt).ok()?;
     let question = if reader.word("select") {
         select(&mut reader)

@@ -9,6 +9,7 @@ use super::reader::Reader;
 use super::reserved::is_reserved;
 use crate::lex::TokenKind;
 use crate::parse::{Refusal, SYNTAX};
+use crate::text::Text;
 use crate::write;
 
 const INSERT_SELECT: Refusal = "INSERT .. SELECT";
@@ -27,6 +28,10 @@ const NO_WRITE: Refusal = "no write of rows";
 /// # Errors
 /// A short phrase, the same for all statements of a kind.
 pub fn read(text: &str, modes: Modes) -> Result<ParsedStatement, &'static str> {
+    Text::read(text, |text| parsed(text, modes))
+}
+
+fn parsed(text: Text<'_>, modes: Modes) -> Result<ParsedStatement, Refusal> {
     let mut reader = Reader::new(text, modes)?.without_doubt()?;
     let parsed = if reader.word("insert") {
         insert(&mut reader, false)

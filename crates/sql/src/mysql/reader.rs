@@ -7,6 +7,7 @@ use super::reserved::is_reserved;
 use super::scanner::{Scanner, is_space};
 use crate::lex::{Token, TokenKind};
 use crate::parse::{NAME, Refusal, SYNTAX, UNCLEAR};
+use crate::text::Text;
 
 /// The longest name, in characters.
 const MAX_NAME: usize = 64;
@@ -38,7 +39,7 @@ pub(super) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// Cuts a text of one statement into tokens.
-    pub(super) fn new(text: &'a str, modes: Modes) -> Result<Self, Refusal> {
+    pub(super) fn new(text: Text<'a>, modes: Modes) -> Result<Self, Refusal> {
         if text.len() > MAX_READ {
             return Err(TOO_LONG);
         }
@@ -61,15 +62,15 @@ impl<'a> Reader<'a> {
         let hint = scanner.has_hint.then_some(HINT);
         let end = |token: &Token| token.kind == TokenKind::Semicolon;
         let last = tokens.pop_if(|last| end(last));
-        // A comment after the semicolon is a statement of its own, with its own answer.
-        let is_second = last.is_some_and(|last| !is_space(text, last.end));
+        // A comment behind the semicolon is a statement of its own, with an answer of its own.
+        let is_second = last.is_some_and(|last| !is_space(&text, last.end));
         let wide = scanner.has_wide_name.then_some(WIDE);
         let doubt = hint.or(wide).or(is_second.then_some(SEVERAL));
         if tokens.iter().any(end) {
             return Err(SEVERAL);
         }
         Ok(Self {
-            text,
+            text: text.as_str(),
             modes,
             tokens,
             parameters,

@@ -8,6 +8,7 @@ use memchr::{memchr, memchr2, memmem};
 
 use super::modes::Modes;
 use crate::lex::{Broken, Token, TokenKind};
+use crate::text::Text;
 
 /// The class of bytes that may begin a name without quotes.
 const BEGINS: u8 = 1;
@@ -70,9 +71,9 @@ pub(super) struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    /// Makes a scanner. A text that contains a NUL is [`Broken`] unless that is in a string.
-    pub(super) fn new(text: &'a str, modes: Modes) -> Result<Self, Broken> {
-        let bytes = text.as_bytes();
+    /// A text with a NUL is [`Broken`] unless that stands in a string.
+    pub(super) fn new(text: Text<'a>, modes: Modes) -> Result<Self, Broken> {
+        let bytes = text.as_str().as_bytes();
         if memchr(0, bytes).is_some() {
             Self::begin(bytes, modes).check_nuls()?;
         }

@@ -4,6 +4,7 @@
 
 mod corpus;
 mod effects;
+mod hostile;
 mod parsed;
 
 use std::sync::Arc;
