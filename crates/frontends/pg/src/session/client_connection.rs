@@ -3,6 +3,7 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, BytesMut};
@@ -10,9 +11,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use windrow_core::{AnswerPermit, Budget, Fault, Permit};
 use windrow_pgwire::wire::Socket;
 
+use super::last_read::LastRead;
 use crate::charge::{self, Charge, LongMessages, Stalled, StillBuffers, UnreadAnswers};
-
 use crate::codec::message::{self, Front, Violation};
+use crate::statements::{CachedStatement, SimpleQuery};
 
 /// The bytes of one read. They are read into the stack, so that a silent client holds no buffer.
 const READ_BYTES: usize = 8 * 1024;
@@ -60,6 +62,10 @@ pub(crate) struct ClientConnection {
     sent: u64,
     /// The memory for the answers to be sent.
     room: AnswerPermit,
+    /// The long query in the inbox that was read last.
+    query: LastRead<SimpleQuery>,
+    /// The same of a text that is to be prepared.
+    prepared: LastRead<Arc<CachedStatement>>,
 }
 
 impl ClientConnection {
@@ -79,6 +85,8 @@ impl ClientConnection {
             unread: None,
             sent: 0,
             room: AnswerPermit::default(),
+            query: LastRead::default(),
+            prepared: LastRead::default(),
         }
     }
 
@@ -96,8 +104,34 @@ impl ClientConnection {
             .unwrap_or_default()
     }
 
-    /// Removes bytes from the front of the inbox.
+    /// Returns the meaning of the text of a query. `settings`: those by which it is read.
+    pub(super) fn query(
+        &self,
+        text: &[u8],
+        settings: [bool; 3],
+        reads: impl FnOnce() -> SimpleQuery,
+    ) -> SimpleQuery {
+        self.query.get(&self.inbox, text, settings, reads)
+    }
+
+    /// Returns the meaning of a text that is to be prepared, as [`ClientConnection::query`] does.
+    pub(super) fn prepared(
+        &self,
+        text: &[u8],
+        settings: [bool; 3],
+        reads: impl FnOnce() -> Arc<CachedStatement>,
+    ) -> Arc<CachedStatement> {
+        self.prepared.get(&self.inbox, text, settings, reads)
+    }
+
+    fn forget_texts(&mut self) {
+        self.query.forget();
+        self.prepared.forget();
+    }
+
+    /// Takes bytes from the front of the inbox.
     pub(crate) fn take(&mut self, bytes: usize) {
+        self.forget_texts();
         self.inbox.advance(bytes.min(self.inbox.len()));
         self.clear_room(bytes);
         self.uncharge(bytes);

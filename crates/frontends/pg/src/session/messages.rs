@@ -357,7 +357,10 @@ impl Session {
             utf8: self.utf8,
             is_named: !parse.name.is_empty(),
         };
-        self.shared.cache.prepared(text, parse.type_oids())
+        let settings = [self.standard_strings, self.utf8, text.is_named];
+        let cache = &self.shared.cache;
+        let reads = || cache.prepared(text, parse.type_oids());
+        self.connection.prepared(parse.text, settings, reads)
     }
 
     /// Reads a simple query's text.
@@ -365,7 +368,10 @@ impl Session {
         let cache = &self.shared.cache;
         // Replicas get a write even if its text is new.
         let is_eager = self.is_followed();
-        cache.simple(text, (self.standard_strings, self.utf8), is_eager)
+        let settings = (self.standard_strings, self.utf8);
+        let reads = || cache.simple(text, settings, is_eager);
+        self.connection
+            .query(text, [settings.0, settings.1, is_eager], reads)
     }
 
     /// Returns true if the front of the inbox is such a statement, or messages about one.

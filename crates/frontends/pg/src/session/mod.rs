@@ -3,9 +3,9 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | here | the loop that reads messages and writes answers |
-//! | `state` | the state of a session, and the reasons why it ends |
-//! | `client_connection` | the client's connection, its buffers, memory for long messages |
+//! | here | the loop: reads messages, gives answers |
+//! | `state` | what a session holds, and why it ends |
+//! | `client_connection`, `last_read` | the client's connection, its buffers, memory for long messages; the last long text |
 //! | `messages`, `segment` | simple queries; Parse, Bind, Describe, Execute, Close until Sync |
 //! | `queries` | submits the writes of simple queries to the lane, those of one text together |
 //! | `whole_block` | segments that contain a whole transaction block |
@@ -30,6 +30,7 @@ mod expected_answer;
 mod keep;
 mod kept;
 mod keys;
+mod last_read;
 mod local;
 mod meaning;
 mod messages;

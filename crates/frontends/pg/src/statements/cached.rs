@@ -77,15 +77,12 @@ impl CachedStatement {
     /// Reads a text.
     pub(super) fn new(text: &[u8], types: impl Iterator<Item = u32>, utf8: bool) -> Self {
         let types: Box<[u32]> = types.collect();
-        let may_freeze = || std::str::from_utf8(text).map_or(true, windrow_sql::may_freeze);
-        let reads = || (read(text, &types, utf8), may_freeze());
-        let (reading, may_freeze) = long_text::read(text, reads);
         Self {
             number: next_number(),
             hash: None,
             lifted: None,
-            may_freeze,
-            reading,
+            may_freeze: std::str::from_utf8(text).map_or(true, windrow_sql::may_freeze),
+            reading: read(text, &types, utf8),
             text: text.into(),
             types,
             names: OnceLock::new(),
@@ -226,7 +223,7 @@ impl CachedStatement {
     pub(crate) fn names(&self) -> Option<&Arc<Names>> {
         let names = self.names.get_or_init(|| {
             let text = std::str::from_utf8(&self.text).ok()?;
-            long_text::read(&self.text, || windrow_sql::names(text)).map(Arc::new)
+            windrow_sql::names(text).map(Arc::new)
         });
         names.as_ref()
     }
@@ -235,7 +232,7 @@ impl CachedStatement {
     pub(crate) fn steps(&self) -> Option<&[Step]> {
         let steps = self.steps.get_or_init(|| {
             let text = std::str::from_utf8(&self.text).ok()?;
-            long_text::read(&self.text, || windrow_sql::steps(text)).map(Vec::into_boxed_slice)
+            windrow_sql::steps(text).map(Vec::into_boxed_slice)
         });
         steps.as_deref()
     }

@@ -12,7 +12,7 @@ use super::cached::{CachedStatement, LiftedText};
 pub(crate) const NOT_LIFTED: &str = "literals that are not lifted";
 
 /// A simple query.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct SimpleQuery {
     /// The entry of its text, or of its template.
     pub(crate) cached: Arc<CachedStatement>,

@@ -17,16 +17,14 @@
 //!
 //! | module | content |
 //! | --- | --- |
-//! | `cached` | a text, with its content and its meaning in each lane |
-//! | `cache` | all texts, and when they are dropped |
-//! | `long_text` | reading long texts without blocking other clients |
+//! | `cached` | a text, with what it says and what it means in each lane |
+//! | `cache` | all texts, and what is forgotten |
 //! | `lifting` | texts whose literals are lifted out |
 //! | `prepared` | the prepared statements of one session, and the types that were fixed for them |
 
 mod cache;
 mod cached;
 mod lifting;
-mod long_text;
 mod prepared;
 
 pub(crate) use cache::{Answer, StatementCache};

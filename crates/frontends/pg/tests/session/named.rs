@@ -55,6 +55,7 @@ fn texts_that_name_prepared_statements_mean_those_of_the_session() {
         "-- a\nexecute \"_PLAN1\" (1)",
         "select 5; execute \"_PLAN1\"(1); select 6",
         "execute \"_PLAN1\"(nowhere)",
+        "select 'ö'; execute \"_PLAN1\"(1); execute gone; execute \"_PLAN1\"(nowhere)",
         "execute \"_PLAN1\"(1) nonsense",
         "execute \"_PLAN1\"",
         "explain (costs off) execute \"_PLAN1\"(1)",

@@ -3,6 +3,7 @@
 //!
 //! All parts of a relay send messages through this. No decision about a message is made here.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::{BufMut, BytesMut};
@@ -117,13 +118,14 @@ impl<'s> Ends<'s> {
         }
     }
 
-    /// Returns the session's statements that a text executes by their names.
+    /// Returns the session's statements that a text executes by their names, each once.
     pub(super) fn executed_by(
         &self,
         cached: &CachedStatement,
     ) -> SmallVec<[Arc<CachedStatement>; 1]> {
         let statement = |name: &str| self.session.statements.get(name.as_bytes());
-        let executed = cached.executes().filter_map(statement);
+        let names: BTreeSet<&str> = cached.executes().collect();
+        let executed = names.into_iter().filter_map(statement);
         executed.map(|one| Arc::clone(&one.cached)).collect()
     }
 

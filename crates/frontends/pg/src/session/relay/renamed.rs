@@ -11,6 +11,7 @@
 //! query waits for. In a failed transaction the server prepares nothing: a text that rolls it back
 //! prepares the statement itself, for a single use.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use bytes::{BufMut, Bytes, BytesMut};
@@ -25,8 +26,11 @@ use crate::codec::{answer, failure};
 use crate::pool::{Names, PASSING};
 use crate::statements::{CachedStatement, FixedTypes, PreparedStatement};
 
-/// The statement that replaces DEALLOCATE. It has no effect, is allowed wherever DEALLOCATE is, and
-/// is refused in a failed transaction.
+/// The length of a text from which on no more statements are inserted into it, in bytes.
+const MAX_GROWN_TEXT: usize = 16 << 20;
+
+/// The statement in place of DEALLOCATE. It leaves nothing behind, is executed wherever DEALLOCATE
+/// is, and is refused in a failed transaction.
 const NO_EFFECT: &str = "UNLISTEN \"windrow\"";
 
 /// The progress of the preparation that a simple query needs.
@@ -65,15 +69,16 @@ impl StatementsHere {
             renames: Renames::default(),
             notices: BytesMut::new(),
         };
-        let (mut copied, mut inserted) = (0, 0);
+        let (mut copied, mut characters, mut inserted) = (0, 0, 0);
+        let mut is_undone = false;
         for (nth, step) in steps.iter().enumerate() {
+            let is_long = renamed.sql.len() > MAX_GROWN_TEXT;
+            let goes_on = ends.status == b'E' && is_undone && !is_long;
+            is_undone |= matches!(step.commits, Commits::Undoes | Commits::UndoesPart);
             let Some(named) = &step.names else { continue };
             if named.usage == NameUsage::DeallocatesAll {
                 break;
             }
-            let goes_on = steps.iter().take(nth).any(|step| {
-                ends.status == b'E' && matches!(step.commits, Commits::Undoes | Commits::UndoesPart)
-            });
             let nth = nth + inserted;
             let instead = self.instead(ends, step, (nth, goes_on), &mut renamed.renames);
             if instead.is_empty() {
@@ -84,12 +89,16 @@ impl StatementsHere {
                 failure::cut_name(&mut renamed.notices, whole, &named.name);
             }
             for (place, instead) in instead {
-                renamed.sql.push_str(text.get(copied..place.start)?);
+                let between = text.get(copied..place.start)?;
+                renamed.sql.push_str(between);
                 renamed.sql.push_str(&instead);
                 copied = place.end;
+                let at = characters + between.chars().count();
+                let before = text.get(place)?.chars().count();
+                characters = at + before;
                 renamed.renames.edits.push(Edit {
-                    at: text.get(..place.start)?.chars().count(),
-                    before: text.get(place)?.chars().count(),
+                    at,
+                    before,
                     after: instead.chars().count(),
                 });
             }
@@ -117,13 +126,11 @@ impl StatementsHere {
                 return Vec::new();
             };
             let instead = format!("\"{here}\"");
-            renames.names.push((here, named.name.clone()));
+            renames.note_name(here, &named.name);
             return vec![(named.place.clone(), instead)];
         };
         if named.usage == NameUsage::Deallocates {
-            renames.removes = true;
-            let removes = Completion::Deallocates(named.name.clone());
-            renames.others.push_back((nth, removes));
+            renames.note_removal(nth, &named.name);
             return vec![(step.place.clone(), NO_EFFECT.to_owned())];
         }
         // The server does not execute an EXECUTE of an EXECUTE.
@@ -143,7 +150,7 @@ impl StatementsHere {
             ends.close_statement(PASSING.as_bytes());
             renames.others.push_back((nth, Completion::Inserted));
             renames.others.push_back((nth + 2, Completion::Inserted));
-            renames.names.push((PASSING.to_owned(), named.name.clone()));
+            renames.note_name(PASSING.to_owned(), &named.name);
             let (start, end) = (step.place.start, step.place.end);
             return vec![
                 (start..start, text),
@@ -155,7 +162,7 @@ impl StatementsHere {
             return Vec::new();
         };
         let instead = format!("\"{here}\"");
-        renames.names.push((here, named.name.clone()));
+        renames.note_name(here, &named.name);
         vec![(named.place.clone(), instead)]
     }
 
@@ -191,9 +198,9 @@ impl StatementsHere {
         Preparation::UnderWay
     }
 
-    /// Returns the names of the session's statements that a text executes and that are not prepared
-    /// here.
-    fn missing(&self, ends: &Ends<'_>, text: &[u8]) -> Vec<Vec<u8>> {
+    /// Returns the names in a text of the session's statements that are executed and are not here,
+    /// each once.
+    fn missing(&self, ends: &Ends<'_>, text: &[u8]) -> BTreeSet<Vec<u8>> {
         let text = std::str::from_utf8(text).ok();
         let steps = text.and_then(windrow_sql::steps).unwrap_or_default();
         let names = steps.into_iter().filter_map(|step| step.names);

@@ -1,7 +1,7 @@
 //! The names of prepared statements that were replaced in a text, and their restoration in the
 //! server's answers.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::{BufMut, BytesMut};
 
@@ -13,8 +13,10 @@ pub(super) struct Renames {
     /// True if the text removes one of the session's statements.
     pub(super) removes: bool,
     /// Names at the server, and those of the session.
-    pub(super) names: Vec<(String, Box<str>)>,
-    /// Statements of the text whose completion means something else, by their position in the text.
+    names: BTreeMap<String, Box<str>>,
+    /// The session's statements that the text removes.
+    gone: BTreeSet<Box<str>>,
+    /// Statements of the text that are answered otherwise, by their place in the text.
     pub(super) others: VecDeque<(usize, Completion)>,
     /// The number of complete statements of the text.
     complete: usize,
@@ -41,10 +43,22 @@ pub(super) struct Edit {
 impl Renames {
     /// Returns the renames of a message that names one statement.
     pub(super) fn of(here: String, name: &[u8]) -> Self {
-        Self {
-            names: vec![(here, String::from_utf8_lossy(name).into())],
-            ..Self::default()
-        }
+        let mut renames = Self::default();
+        renames.note_name(here, &String::from_utf8_lossy(name));
+        renames
+    }
+
+    /// Notes the name that a statement of the session has at the server.
+    pub(super) fn note_name(&mut self, here: String, name: &str) {
+        self.names.entry(here).or_insert_with(|| name.into());
+    }
+
+    /// Notes that a statement of the text removes this statement of the session.
+    pub(super) fn note_removal(&mut self, nth: usize, name: &str) {
+        self.removes = true;
+        self.gone.insert(name.into());
+        let removes = Completion::Deallocates(name.into());
+        self.others.push_back((nth, removes));
     }
 
     /// Notes that a statement of the text is complete. Returns the meaning of that, if it is not
@@ -59,8 +73,7 @@ impl Renames {
 
     /// Returns true if the text has removed this statement of the session before.
     pub(super) fn is_gone(&self, name: &str) -> bool {
-        let mut others = self.others.iter();
-        others.any(|(_, other)| matches!(other, Completion::Deallocates(gone) if **gone == *name))
+        self.gone.contains(name)
     }
 
     /// Writes the server's error with the session's names, and with the position in the session's
