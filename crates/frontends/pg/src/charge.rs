@@ -112,7 +112,15 @@ impl LongMessages {
         true
     }
 
-    /// Returns the memory of a message that ends at `until`, with all of its copies.
+    /// Gives memory back that a message does not need any more: `kept` bytes of it are left, with
+    /// all that they become.
+    pub(crate) fn shrink(&self, charge: &mut Charge, kept: usize) {
+        let wanted = self.wanted(kept);
+        charge.share.shrink_to(wanted);
+        charge.permit.shrink_to(wanted);
+    }
+
+    /// Returns the memory of a message that ends at `until`, with all that it becomes.
     fn wanted(&self, until: usize) -> usize {
         until.saturating_mul(JOINED).min(self.half)
     }

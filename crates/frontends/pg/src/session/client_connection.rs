@@ -150,6 +150,7 @@ impl ClientConnection {
 
     /// Removes and returns a complete message.
     pub(crate) fn split(&mut self, total: usize) -> BytesMut {
+        self.forget_texts();
         let bytes = self.inbox.split_to(total.min(self.inbox.len()));
         self.clear_room(total);
         self.uncharge(total);
@@ -172,8 +173,16 @@ impl ClientConnection {
         self.spent = None;
     }
 
-    /// Removes a message of `total` bytes from the front of the inbox, of which the rest has not
-    /// arrived.
+    /// Gives back the memory of a long message that was sent to the server, but for `kept` bytes of
+    /// it.
+    pub(crate) fn was_sent(&mut self, messages: &LongMessages, kept: usize) {
+        if let Some(spent) = &mut self.spent {
+            messages.shrink(spent, kept);
+        }
+    }
+
+    /// Takes a message of `total` bytes from the front of the inbox, of which the rest is still to
+    /// come.
     pub(crate) fn discard(&mut self, total: usize) {
         self.unwanted = total.saturating_sub(self.inbox.len());
         self.take(total);

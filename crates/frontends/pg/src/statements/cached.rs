@@ -7,11 +7,10 @@ use std::time::{Duration, Instant};
 
 use windrow_core::{Arguments, Described, Formats, Origin, ParsedStatement, Signature, Statement};
 use windrow_sql::{
-    Apart, BlockStatement, Commits, Effect, NameUsage, Names, Property, Reading, StatementName,
-    Step,
+    Apart, BlockStatement, Commits, Effect, MAX_SCANNED, NameUsage, Names, Property, Reading,
+    StatementName, Step,
 };
 
-use super::long_text;
 use crate::lanes::Lane;
 
 /// The time for which the answer that a statement cannot be joined counts.
@@ -143,7 +142,29 @@ impl CachedStatement {
         }
     }
 
-    /// Returns true if both have the same text and types.
+    /// Returns what was read of a text that is sent once, without the text itself if that is long:
+    /// nothing but its names is read later.
+    pub(crate) fn of_sent(self: Arc<Self>) -> Arc<Self> {
+        if self.text.len() <= MAX_SCANNED {
+            return self;
+        }
+        let (_, _, _) = (self.names(), self.steps(), self.block());
+        Arc::new(Self {
+            number: self.number,
+            hash: None,
+            lifted: None,
+            text: Arc::default(),
+            types: self.types.clone(),
+            reading: self.reading.clone(),
+            may_freeze: self.may_freeze,
+            names: self.names.clone(),
+            steps: self.steps.clone(),
+            block: self.block.clone(),
+            lanes: Mutex::default(),
+        })
+    }
+
+    /// Returns true if both are of the same text with the same types.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         let alike = self.text == other.text && self.types == other.types;
         self.number == other.number || alike && !self.may_freeze

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 
+use windrow_testkit::command::until;
 use windrow_testkit::pgclient::backend::{first_value, sqlstate};
 use windrow_testkit::pgclient::{Client, Message, frontend};
 
@@ -401,6 +402,42 @@ fn large_messages_in_both_directions_do_not_stand_in_each_others_way() {
     println!("{}", tags(&answers));
     let rows = answers.iter().filter(|m| m.tag == b'D');
     assert_eq!(rows.filter(|m| m.body.len() == 3_000_006).count(), 20);
+    assert_eq!(stand.budget.held(), 0);
+}
+
+/// A statement that waits for a lock, with a text or a value that takes most of the memory for long
+/// messages while it comes.
+#[test]
+fn a_long_message_that_was_sent_leaves_its_memory_to_others() {
+    let stand = Stand::with(|_| {}, 32 << 20);
+    let long = "x".repeat(3_000_000);
+    let is_waiting = || {
+        let locks = "select count(*) from pg_locks where relation = 't'::regclass and not granted";
+        stand.executes(locks) == "1"
+    };
+    let text = format!("select count(*) from t /* {long} */");
+    let by_query = |out: &mut Vec<u8>| frontend::query(out, &text);
+    let by_value = |out: &mut Vec<u8>| {
+        frontend::parse(out, "", "select count(*) from t where v <> $1", &[]);
+        frontend::bind(out, ("", ""), &[], &[Some(&*long)], &[]);
+        frontend::execute(out, "", 0);
+        frontend::sync(out);
+    };
+    for messages in [&by_query as &dyn Fn(&mut Vec<u8>), &by_value] {
+        let mut holder = stand.direct();
+        queries(&mut holder, &["begin", "lock table t"]);
+        let mut client = stand.client();
+        let mut out = Vec::new();
+        messages(&mut out);
+        client.send(&out).unwrap();
+        until("the statement waits", is_waiting);
+        let answer = stand.client().query(&format!("select 7 /* {long} */"));
+        assert_eq!(first_value(&answer.unwrap()).as_deref(), Some("7"));
+        assert!(is_waiting());
+        holder.query("commit").unwrap();
+        let answer = client.until_ready().unwrap();
+        assert_eq!(first_value(&answer).as_deref(), Some("0"));
+    }
     assert_eq!(stand.budget.held(), 0);
 }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bytes::{BufMut, BytesMut};
 use smallvec::SmallVec;
 use windrow_core::{Apart, Doubt, Fault, FaultClass};
+use windrow_sql::MAX_SCANNED;
 
 use super::expect::{PreparedAs, Queue, What};
 use super::rewrite;
@@ -39,6 +40,8 @@ pub(super) struct Ends<'s> {
     pub(super) block_doubt: Option<&'static Doubt>,
     /// True if messages were passed on since the last Sync.
     pub(super) is_open: bool,
+    /// Bytes that are kept of the last long message until it is answered.
+    pub(super) kept_of_long: usize,
 }
 
 impl<'s> Ends<'s> {
@@ -50,6 +53,7 @@ impl<'s> Ends<'s> {
             status: b'I',
             block_doubt: None,
             is_open: false,
+            kept_of_long: 0,
         }
     }
 
@@ -96,6 +100,27 @@ impl<'s> Ends<'s> {
                 header: Some((tag, total)),
             }) if tag != b'd' && self.session.connection.needs_charge(total) => Some(total),
             _ => None,
+        }
+    }
+
+    /// Notes the length of a message that is about to be sent.
+    pub(super) fn note_length(&mut self, tag: u8, total: usize) {
+        if total > FREE_BYTES {
+            self.kept_of_long = match tag {
+                // The text may have to be prepared again, on another connection.
+                b'P' => total,
+                b'Q' => total.min(MAX_SCANNED),
+                _ => 0,
+            };
+        }
+    }
+
+    /// Gives back the memory of a long message that was sent.
+    pub(super) fn release_sent(&mut self) {
+        if self.out().is_empty() {
+            let messages = &self.session.shared.long_messages;
+            let connection = &mut self.session.connection;
+            connection.was_sent(messages, self.kept_of_long);
         }
     }
 

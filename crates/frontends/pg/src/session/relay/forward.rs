@@ -112,6 +112,7 @@ impl Relay<'_> {
             return false;
         }
         self.has_begun = true;
+        self.ends.note_length(tag, total);
         let is_aside = self.aside.takes(&self.ends, &self.left, (tag, total));
         if !is_aside && !self.begin_block(tag, total) {
             return false;
@@ -352,7 +353,7 @@ impl Relay<'_> {
             self.ends.queue.push(What::Fails(None), false);
             return true;
         };
-        let cached = self.ends.session.simple_query(text).cached;
+        let cached = self.ends.session.simple_query(text).cached.of_sent();
         if is_windrow_setting(&cached) {
             if !self.ends.queue.is_empty() {
                 return false;

@@ -251,7 +251,7 @@ impl Relay<'_> {
             let is_busy = !self.ends.queue.is_empty();
             self.ends.session.info.set_busy(is_busy);
             if !is_busy && self.ends.out().is_empty() {
-                // Until it is answered, a text is kept, because its effect must be known.
+                // Until it is answered, a part of a text is kept: it has to be known what it did.
                 self.ends.session.connection.settle();
             }
             if self.has_to_reach() {
@@ -399,8 +399,10 @@ impl Relay<'_> {
         Ok(came)
     }
 
-    /// Frees the buffers that a silent client does not need.
+    /// Gives back the buffers that a silent client does not need, and the memory of a long message
+    /// that was sent.
     fn release_buffers(&mut self) {
+        self.ends.release_sent();
         if self.ends.queue.is_empty() && self.ends.session.connection.out.is_empty() {
             self.ends.session.connection.rest();
         }
