@@ -1,6 +1,10 @@
 //! Server connections that are lost: whoever may have committed something is told that nobody knows
 //! (08007), everybody else that the connection is gone (57P01).
 
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
@@ -9,7 +13,7 @@ use windrow_pgwire::Target;
 use windrow_testkit::pgclient::{Client, backend, frontend};
 use windrow_testkit::proxy::{Direction, Proxy};
 
-use crate::support::Stand;
+use crate::support::{Stand, commands, tags};
 
 const TABLES: &str = "create table w (id int primary key);
     create procedure p() language plpgsql as $$ begin insert into w values (1); commit; end $$";
@@ -251,4 +255,98 @@ fn a_connection_that_breaks_within_an_answer_ends_the_session() {
         }
         assert!(!told.contains(&b'Z'), "{allowed} {told:?}");
     }
+}
+
+/// The error that a server sends before it closes a connection.
+const FATAL: &[u8] = b"E\0\0\0\x38SFATAL\0VFATAL\0C57P01\0Mterminating connection: stop\0\0";
+
+/// The end of the answer to a COMMIT.
+const COMMITTED: &[u8] = b"COMMIT\0Z\0\0\0\x05I";
+
+/// Starts a server that ends a connection right after its answer to the next COMMIT, once it is
+/// armed.
+fn ending_server(server: SocketAddr, armed: Arc<AtomicBool>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for client in listener.incoming().map_while(Result::ok) {
+            let server = TcpStream::connect(server).unwrap();
+            let (from_client, to_server) =
+                (client.try_clone().unwrap(), server.try_clone().unwrap());
+            std::thread::spawn(move || pass(from_client, to_server, None));
+            let armed = Arc::clone(&armed);
+            std::thread::spawn(move || pass(server, client, Some(&armed)));
+        }
+    });
+    address
+}
+
+/// Passes bytes on until either end closes the connection.
+fn pass(mut from: TcpStream, mut to: TcpStream, armed: Option<&AtomicBool>) {
+    let mut piece = [0; 4096];
+    while let Ok(count @ 1..) = from.read(&mut piece) {
+        let mut bytes = piece[..count].to_vec();
+        let ends =
+            bytes.ends_with(COMMITTED) && armed.is_some_and(|a| a.swap(false, Ordering::SeqCst));
+        if ends {
+            bytes.extend_from_slice(FATAL);
+        }
+        // The client closes a connection whose server has ended.
+        if to.write_all(&bytes).is_err() {
+            break;
+        }
+    }
+    drop(from.shutdown(Shutdown::Both));
+    drop(to.shutdown(Shutdown::Both));
+}
+
+/// A session whose server ends the connection after COMMIT. `first`: its first statement.
+fn ended_after_commit(first: &str) -> (Stand, Client) {
+    let armed = Arc::<AtomicBool>::default();
+    let stand = Stand::at(
+        |config, direct| {
+            let address = ending_server(direct.socket, Arc::clone(&armed));
+            let url = direct.at(address).url();
+            config.databases[0].target = Target::parse(&url).unwrap();
+        },
+        64 << 20,
+    );
+    let mut client = stand.client();
+    client.query(first).unwrap();
+    // What the statements leave behind is known from the second time on.
+    for round in 0..4 {
+        client.query("begin").unwrap();
+        client
+            .query("select id from t where id = 0 for update")
+            .unwrap();
+        client.query("update t set v = 'b' where id = 0").unwrap();
+        armed.store(round == 3, Ordering::SeqCst);
+        assert_eq!(tags(&client.query("commit").unwrap()), "CZ");
+    }
+    (stand, client)
+}
+
+#[test]
+fn a_server_that_ends_after_a_commit_ends_no_session_without_state() {
+    let (_stand, mut client) = ended_after_commit("insert into t values (0, 'a')");
+    for id in 1..3 {
+        let answer = client
+            .query(&format!("insert into t values ({id}, 'a')"))
+            .unwrap();
+        assert_eq!(tags(&answer), "CZ");
+        assert_eq!(commands(&answer), ["INSERT 0 1"]);
+    }
+}
+
+#[test]
+fn nothing_is_executed_after_the_servers_last_error() {
+    let (stand, mut client) = ended_after_commit("create temp table kept (id int)");
+    let last = client.receive().unwrap().unwrap();
+    assert_eq!(last.sqlstate().as_deref(), Some(GONE));
+    let mut insert = Vec::new();
+    frontend::query(&mut insert, "insert into t values (1, 'a')");
+    // The session may have ended before.
+    drop(client.send(&insert));
+    assert!(!matches!(client.receive(), Ok(Some(_))));
+    assert_eq!(stand.executes("select count(*) from t"), "0");
 }

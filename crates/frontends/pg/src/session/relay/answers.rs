@@ -274,6 +274,11 @@ impl Relay<'_> {
     }
 
     fn failed(&mut self, body: &[u8]) {
+        if ends_connection(body) && self.can_lose_connection() {
+            self.has_ended = true;
+            self.muted = true;
+            return;
+        }
         if ends_connection(body) {
             // The client gets the error unchanged, and no other answer.
             self.ends.queue.note_fatal();

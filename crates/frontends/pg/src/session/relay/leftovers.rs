@@ -108,6 +108,11 @@ impl Leftovers {
         !self.is_unknown
     }
 
+    /// Returns true if the session is known to have left nothing on the connection.
+    pub(super) fn is_nothing(&self) -> bool {
+        matches!(self.leftover(), Leftover::Nothing) && self.is_known()
+    }
+
     /// Returns true if the connection may be given back, at a moment when nothing is under way.
     pub(super) fn may_give_back(&mut self, ends: &mut Ends<'_>) -> bool {
         if self.is_for_good || self.listening.is_on {

@@ -244,7 +244,7 @@ impl Relay<'_> {
         let mut stopped = std::pin::pin!(stop.cancelled());
         loop {
             self.work()?;
-            if self.has_ended && self.is_only_asking() {
+            if self.has_ended && self.can_lose_connection() {
                 // The session goes on without the connection.
                 return Ok(());
             }
@@ -332,21 +332,32 @@ impl Relay<'_> {
                 break;
             }
         }
-        // The rest of a message that broke off never arrives.
-        if self.has_ended && !self.is_only_asking() && self.ends.session.connection.out.len() < HIGH
-        {
+        if self.ends.session.connection.out.len() >= HIGH {
+            return Ok(());
+        }
+        if self.to_client == 0 && self.ends.queue.has_passed_fatal() {
+            // Whatever the client sends next is refused, and not executed elsewhere.
+            return Err(End::EndedByServer);
+        }
+        if self.has_ended && !self.can_lose_connection() {
+            // The rest of a message that broke off never arrives.
             let breaks_off = self.to_client > 0 && !self.muted;
-            if breaks_off || self.ends.queue.has_passed_fatal() {
-                return Err(End::EndedByServer);
-            }
-            return Err(End::Fatal(closed()));
+            return Err(match breaks_off || self.ends.queue.has_passed_fatal() {
+                true => End::EndedByServer,
+                false => End::Fatal(closed()),
+            });
         }
         Ok(())
     }
 
-    /// Returns true if only the question for values of sequences is under way.
-    fn is_only_asking(&self) -> bool {
-        self.ends.queue.has_only_values() && self.ends.status == b'I' && !self.ends.is_open
+    /// Returns true if the session can go on without the server connection: nothing is asked of
+    /// the server except for values of sequences, and the session has left nothing there.
+    fn can_lose_connection(&self) -> bool {
+        let is_asking = self.ends.queue.has_only_values();
+        self.to_server == 0
+            && self.ends.status == b'I'
+            && !self.ends.is_open
+            && (is_asking || self.ends.queue.is_empty() && self.left.is_nothing())
     }
 
     /// Returns the reason why the session ends, with SQLSTATE 08007 if something that it sent may
