@@ -151,6 +151,7 @@ const ADVICE: &[(&str, &[&str])] = &[
         SESSION,
         &[
             "a character set that is not read",
+            "a collation of parameters that SET NAMES did not set",
             "a read-only session",
             "a session that may not write",
             "an isolation level above read committed",

@@ -31,6 +31,8 @@ pub(crate) struct SessionState {
     status: StatusFlags,
     /// The number of times that settings may have changed.
     settings_changes: u64,
+    /// True if parameters of prepared statements may have another collation than texts.
+    has_other_collation: bool,
     /// The reason for which the session is relayed until it is reset.
     relayed_for: Option<&'static str>,
     /// The lane of the session's settings; `None` if the settings must be asked for.
@@ -174,6 +176,12 @@ impl SessionState {
         self.settings_changes
     }
 
+    /// Returns true if parameters of prepared statements may have another collation than texts: no
+    /// other session can be given both.
+    pub(crate) fn has_other_collation(&self) -> bool {
+        self.has_other_collation
+    }
+
     /// Returns false if the session is relayed until it is reset, so that the effects of statements
     /// do not matter.
     pub(crate) fn is_followed(&self) -> bool {
@@ -184,7 +192,12 @@ impl SessionState {
     pub(crate) fn note(&mut self, effect: SessionEffect) {
         match effect {
             SessionEffect::Nothing => {}
-            SessionEffect::Settings => {
+            SessionEffect::Settings | SessionEffect::Names | SessionEffect::Collations => {
+                match effect {
+                    SessionEffect::Names => self.has_other_collation = false,
+                    SessionEffect::Collations => self.has_other_collation = true,
+                    _ => {}
+                }
                 self.settings_changes += 1;
                 self.source = None;
                 self.wanted = None;

@@ -64,13 +64,7 @@ fn in_any_mode(text: Text<'_>, is_mariadb: bool) -> SessionEffect {
             no_backslash_escapes,
             is_mariadb,
         };
-        worst = match (worst, in_mode(text, modes)) {
-            (SessionEffect::Unknown(reason), _) | (_, SessionEffect::Unknown(reason)) => {
-                SessionEffect::Unknown(reason)
-            }
-            (SessionEffect::Settings, _) | (_, SessionEffect::Settings) => SessionEffect::Settings,
-            _ => SessionEffect::Nothing,
-        };
+        worst = worst.and(in_mode(text, modes));
     }
     worst
 }

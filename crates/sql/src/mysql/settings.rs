@@ -12,9 +12,30 @@ pub enum SessionEffect {
     Nothing,
     /// Settings may have changed, so their values must be asked for again.
     Settings,
+    /// The same, and parameters of prepared statements have the collation of texts: SET NAMES.
+    Names,
+    /// The same, but parameters of prepared statements may have another collation than texts, which
+    /// no variable shows.
+    Collations,
     /// The session may differ from others in a way that is not tracked: it is relayed until it is
     /// reset. The reason is a short phrase.
     Unknown(&'static str),
+}
+
+impl SessionEffect {
+    /// Returns the effect of this one and one that follows it.
+    pub fn and(self, next: Self) -> Self {
+        match (self, next) {
+            (Self::Unknown(_), _) | (_, Self::Nothing) => self,
+            (Self::Names | Self::Collations, Self::Settings) => self,
+            _ => next,
+        }
+    }
+
+    /// Returns true if settings may have changed, so their values must be asked for again.
+    pub fn changes_settings(self) -> bool {
+        matches!(self, Self::Settings | Self::Names | Self::Collations)
+    }
 }
 
 const READ_ONLY: Refusal = "a session that may not write";
@@ -30,6 +51,14 @@ const OF_LANES: [&str; 26] = [
     "lc_messages", "lc_time_names", "max_error_count", "old_mode", "session_track_gtids",
     "session_track_transaction_info", "sql_mode", "sql_notes", "sql_quote_show_create",
     "sql_safe_updates", "time_zone", "transaction_isolation", "tx_isolation", "unique_checks",
+];
+
+/// Variables whose change leaves parameters of prepared statements another collation than texts:
+/// parameters keep that of the last SET NAMES, or of the login.
+const OF_COLLATIONS: [&str; 3] = [
+    "character_set_client",
+    "character_set_connection",
+    "collation_connection",
 ];
 
 /// Variables that no single-row write depends on, and the one that the status of each answer shows.
@@ -95,12 +124,10 @@ pub(super) fn set(reader: &mut Reader<'_>) -> Result<SessionEffect, Refusal> {
     if reader.is_word_at(2, "transaction") {
         return transactions(reader);
     }
-    let mut effect = SessionEffect::Nothing;
-    for one in reader.list(assignment)? {
-        if one == SessionEffect::Settings {
-            effect = one;
-        }
-    }
+    let effects = reader.list(assignment)?;
+    let effect = effects
+        .into_iter()
+        .fold(SessionEffect::Nothing, SessionEffect::and);
     match reader.kind() {
         TokenKind::End => Ok(effect),
         _ => Err(SYNTAX),
@@ -134,9 +161,13 @@ enum Scope {
 }
 
 fn assignment(reader: &mut Reader<'_>) -> Result<SessionEffect, Refusal> {
-    if reader.word("names") || reader.word("charset") || reader.words(&["character", "set"]) {
+    if reader.word("names") {
         skip_value(reader);
-        return Ok(SessionEffect::Settings);
+        return Ok(SessionEffect::Names);
+    }
+    if reader.word("charset") || reader.words(&["character", "set"]) {
+        skip_value(reader);
+        return Ok(SessionEffect::Collations);
     }
     if reader.is_operator_at(reader.at, "@") {
         reader.at += 1;
@@ -165,6 +196,9 @@ fn classify(name: &str, scope: Scope, value: &str) -> Result<SessionEffect, Refu
     );
     if scope == Scope::Next && is_of_transaction {
         return Err(ONE_TRANSACTION);
+    }
+    if OF_COLLATIONS.contains(&name) {
+        return Ok(SessionEffect::Collations);
     }
     if listed(&OF_LANES, name) {
         return Ok(SessionEffect::Settings);

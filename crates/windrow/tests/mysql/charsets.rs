@@ -44,3 +44,28 @@ async fn strings_of_an_older_character_set_are_not_read_in_the_new_one() {
     let rows = gateway.exec("select id, hex(word) from words order by id");
     assert_eq!(rows, "1|C3A9\n3|C3A9\n4|65");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parameters_keep_the_collation_of_the_login() {
+    let gateway = Gateway::start();
+    let mut client = gateway.client().await;
+    let mut beside = gateway.client().await;
+    client
+        .ok("create table pairs (id int primary key, is_same int)")
+        .await;
+    let text = b"insert into pairs (id, is_same) values (?, ? = ?)";
+    let mut write = async |setting: &str, ids: [&str; 2]| {
+        for (client, id) in [&mut client, &mut beside].into_iter().zip(ids) {
+            client.ok(setting).await;
+            client.prepare(0, text).await.unwrap();
+            let statement = client.id(0).unwrap();
+            let values = execute(statement, &[id, "abc", "ABC"]);
+            assert_eq!(error(&client.ask(&values).await.unwrap()), None);
+        }
+    };
+    write("set collation_connection = utf8mb4_bin", ["1", "2"]).await;
+    write("set names utf8mb4 collate utf8mb4_bin", ["3", "4"]).await;
+    gateway.joins();
+    let rows = gateway.exec("select id, is_same from pairs order by id");
+    assert_eq!(rows, "1|1\n2|1\n3|0\n4|0");
+}

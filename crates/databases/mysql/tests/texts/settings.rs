@@ -98,7 +98,7 @@ fn a_set_changes_no_setting_that_nobody_follows() {
             SessionEffect::Nothing => {
                 assert!(changed.iter().all(is_harmless), "{text}: {changed:?}");
             }
-            SessionEffect::Settings => assert!(
+            SessionEffect::Settings | SessionEffect::Names | SessionEffect::Collations => assert!(
                 changed
                     .iter()
                     .all(|name| is_harmless(name) || is_followed(name)),

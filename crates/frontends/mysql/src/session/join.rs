@@ -28,6 +28,10 @@ use crate::session_state::{LastWrite, UnsharedLane};
 /// The reason for a session whose server reports more with each write.
 const TRACKED: &str = "session_track_gtids or session_track_transaction_info";
 
+/// The reason for executions of a session that has set a collation by itself.
+const OTHER_COLLATION: NotJoined =
+    NotJoined::For("a collation of parameters that SET NAMES did not set");
+
 /// The reason for all writes if the configuration says so.
 const JOIN_OFF: NotJoined = NotJoined::For("mysql.join is false");
 
@@ -76,6 +80,9 @@ impl Session {
 
     /// Joins the execution of a prepared statement, if it can be joined.
     pub(super) async fn join_execution(&mut self, head: Head) -> Join {
+        if self.state.has_other_collation() {
+            return Ok(Err(OTHER_COLLATION));
+        }
         let content = self.admitted.client.content(head);
         let text = match self.prepared.get_mut(content) {
             Some(prepared) => match &prepared.text {

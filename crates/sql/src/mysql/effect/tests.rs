@@ -89,12 +89,8 @@ fn settings_are_asked_for_again() {
     for text in [
         "USE shop",
         "USE `shop`;",
-        "SET NAMES utf8mb4",
-        "set names 'utf8' collate 'utf8_bin'",
-        "SET CHARACTER SET latin1",
         "SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')",
         "SET @@session.time_zone = '+00:00', @x = 1",
-        "SET NAMES utf8mb4, @@SESSION.sql_mode = 'ANSI', wait_timeout = 5",
         "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
         "SET SESSION TRANSACTION READ WRITE",
         "SET foreign_key_checks = OFF",
@@ -105,6 +101,27 @@ fn settings_are_asked_for_again() {
         "SET transaction_isolation = 'READ-COMMITTED'",
     ] {
         is(text, SessionEffect::Settings);
+    }
+}
+
+#[test]
+fn only_set_names_gives_parameters_the_collation_of_texts() {
+    for text in [
+        "SET NAMES utf8mb4",
+        "set names 'utf8' collate 'utf8_bin'",
+        "SET NAMES utf8mb4, @@SESSION.sql_mode = 'ANSI', wait_timeout = 5",
+        "SET collation_connection = utf8mb4_bin, NAMES utf8mb4",
+    ] {
+        is(text, SessionEffect::Names);
+    }
+    for text in [
+        "SET CHARACTER SET latin1",
+        "SET CHARSET latin1",
+        "SET collation_connection = utf8mb4_bin, sql_mode = ''",
+        "SET SESSION character_set_connection = latin1",
+        "SET NAMES utf8mb4, @@character_set_client = latin1",
+    ] {
+        is(text, SessionEffect::Collations);
     }
 }
 
@@ -242,7 +259,7 @@ fn without_its_modes_a_text_has_its_worst_effect() {
             "SELECT \"a\\\"; SET timestamp = 1 -- \"",
             SessionEffect::Unknown("several statements in one text"),
         ),
-        ("SET NAMES \"utf8\"", SessionEffect::Settings),
+        ("SET NAMES \"utf8\"", SessionEffect::Names),
         (
             "SELECT \"a\" (1)",
             SessionEffect::Unknown("a function that may be stored"),
