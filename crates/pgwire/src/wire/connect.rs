@@ -119,7 +119,7 @@ async fn enter(entrance: &Entrance<'_>) -> Result<Wire, Fault> {
             Ok(wire) => return check_kind(wire, entrance).await,
             Err(refusal) if refusal.other_way && first.is_none() => first = Some(refusal.fault),
             // If both attempts fail, the first error is more useful.
-            Err(refusal) if refusal.fault.code == "28000" => {
+            Err(refusal) if matches!(&*refusal.fault.code, "28000" | tls::NOT_ESTABLISHED) => {
                 return Err(first.unwrap_or(refusal.fault));
             }
             Err(refusal) => return Err(refusal.fault),
@@ -158,7 +158,7 @@ async fn secure(entrance: &Entrance<'_>, mut socket: TcpStream) -> Result<Wire, 
         }
         Ok(b'N') => Err(Fault::new(
             FaultClass::Denied,
-            "28000",
+            tls::NOT_ESTABLISHED,
             format!("the server at {peer} does not offer TLS, and the URL's sslmode insists on it"),
         )
         .into()),

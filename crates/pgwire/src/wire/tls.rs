@@ -28,6 +28,10 @@ use super::socket::Socket;
 use crate::target::{Address, Roots, SslMode, TlsOptions};
 pub use binding::server_end_point;
 
+/// The SQLSTATE of a connection that Windrow, not the server, has refused. It says nothing about
+/// the role: sessions whose role the server still accepts go on.
+pub(super) const NOT_ESTABLISHED: &str = "08001";
+
 /// The ALPN name of PostgreSQL's protocol.
 const PROTOCOL: &[u8] = b"postgresql";
 
@@ -142,7 +146,7 @@ fn failed(entrance: &Entrance<'_>, error: &io::Error) -> Refusal {
     let fault = match rustls {
         Some(rustls) => Fault::new(
             FaultClass::Denied,
-            "28000",
+            NOT_ESTABLISHED,
             format!("TLS with the server at {peer} failed: {rustls}"),
         ),
         None => Fault::unavailable(format!("TLS with the server at {peer} failed: {error}")),
