@@ -188,25 +188,117 @@ impl Wire {
             };
             to.next = head.number.wrapping_add(1);
             to.is_within_packet = true;
+            self.pass(to, HEAD_BYTES + head.len).await?;
+            if head.len < MAX_PART {
+                to.is_within_packet = false;
+                return Ok(());
+            }
+        }
+    }
+
+    /// Moves a packet as [`Wire::forward`] does, with other bytes in the place of the first
+    /// `left_out` of its content, which have come.
+    ///
+    /// # Errors
+    /// A stream fails or ends.
+    pub async fn forward_with(
+        &mut self,
+        to: &mut Self,
+        left_out: usize,
+        instead: &[u8],
+    ) -> Result<(), ForwardError> {
+        let mut carried = BytesMut::from(instead);
+        let mut left_out = left_out;
+        to.is_within_packet = true;
+        loop {
+            let head = self.head(0).await.map_err(ForwardError::From)?;
+            let head = head.ok_or_else(ForwardError::ended)?;
+            let is_last = head.len < MAX_PART;
+            let mut left = head.len.saturating_sub(left_out);
+            self.inbox.advance(HEAD_BYTES + head.len - left);
+            left_out = 0;
+            while carried.len() + left >= MAX_PART {
+                let part = MAX_PART - carried.len();
+                to.begin_part(MAX_PART, &mut carried);
+                self.pass(to, part).await?;
+                left -= part;
+            }
+            if is_last {
+                to.begin_part(carried.len() + left, &mut carried);
+                self.pass(to, left).await?;
+                to.is_within_packet = false;
+                return Ok(());
+            }
+            // The next packet of the peer continues here.
+            self.here_whole(left).await?;
+            let rest = self.inbox.split_to(left);
+            carried.extend_from_slice(&rest);
+        }
+    }
+
+    /// Writes the head of a packet, and the beginning of its content.
+    fn begin_part(&mut self, len: usize, content: &mut BytesMut) {
+        // At most 2^24-1.
+        self.outbox.put_uint_le(len as u64, HEAD_BYTES - 1);
+        self.outbox.put_u8(self.next);
+        self.outbox.extend_from_slice(content);
+        self.next = self.next.wrapping_add(1);
+        content.clear();
+    }
+
+    /// Waits until so many bytes are in the inbox.
+    async fn here_whole(&mut self, bytes: usize) -> Result<(), ForwardError> {
+        while self.inbox.len() < bytes {
+            if self.fill(usize::MAX).await.map_err(ForwardError::From)? == 0 {
+                return Err(ForwardError::ended());
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves so many bytes to another wire, as they come.
+    async fn pass(&mut self, to: &mut Self, bytes: usize) -> Result<(), ForwardError> {
+        let mut left = bytes;
+        loop {
+            let part = left.min(self.inbox.len());
+            let (bytes, _) = self.inbox.split_at(part);
+            to.outbox.extend_from_slice(bytes);
+            self.inbox.advance(part);
+            left -= part;
+            if to.outbox.len() >= MAX_UNSENT_BYTES {
+                to.flush().await.map_err(ForwardError::To)?;
+            }
+            if left == 0 {
+                return Ok(());
+            }
+            if self.fill(usize::MAX).await.map_err(ForwardError::From)? == 0 {
+                return Err(ForwardError::ended());
+            }
+        }
+    }
+
+    /// Reads a whole packet and forgets it. Takes its number for the answer's.
+    ///
+    /// # Errors
+    /// The stream fails, or ends within the packet.
+    pub async fn discard(&mut self) -> io::Result<()> {
+        loop {
+            let head = self.head(0).await?;
+            let head = head.ok_or(io::ErrorKind::UnexpectedEof)?;
             let mut left = HEAD_BYTES + head.len;
             loop {
                 let part = left.min(self.inbox.len());
-                let (bytes, _) = self.inbox.split_at(part);
-                to.outbox.extend_from_slice(bytes);
                 self.inbox.advance(part);
                 left -= part;
-                if to.outbox.len() >= MAX_UNSENT_BYTES {
-                    to.flush().await.map_err(ForwardError::To)?;
-                }
                 if left == 0 {
                     break;
                 }
-                if self.fill(usize::MAX).await.map_err(ForwardError::From)? == 0 {
-                    return Err(ForwardError::ended());
+                if self.fill(usize::MAX).await? == 0 {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
                 }
             }
+            self.next = head.number.wrapping_add(1);
             if head.len < MAX_PART {
-                to.is_within_packet = false;
                 return Ok(());
             }
         }
@@ -362,6 +454,36 @@ mod tests {
             assert_eq!(server.next, 4);
         };
         tokio::join!(send, relay, receive);
+    }
+
+    #[tokio::test]
+    async fn a_packet_is_forwarded_with_another_beginning() {
+        for len in [5, MAX_PART - 3, MAX_PART - 2, MAX_PART, 2 * MAX_PART + 1] {
+            let (mut client, mut near) = pair();
+            let (mut far, mut server) = pair();
+            let content: Vec<u8> = (0..len).map(|at| u8::try_from(at % 251).unwrap()).collect();
+            let expected = [b"longer", &content[4..]].concat();
+            let send = async {
+                client.put(&content);
+                client.put(b"behind");
+                client.flush().await.unwrap();
+            };
+            let relay = async {
+                near.head(4).await.unwrap();
+                near.forward_with(&mut far, 4, b"longer").await.unwrap();
+                assert!(!far.is_within_packet());
+                assert!(near.inbox.capacity() <= 4 * MAX_READ_BYTES);
+                assert!(far.outbox.capacity() <= 4 * MAX_UNSENT_BYTES);
+                far.flush().await.unwrap();
+                near.discard().await.unwrap();
+                assert!(near.inbox.is_empty());
+            };
+            let receive = async { server.packet(usize::MAX).await.unwrap().unwrap() };
+            let (_, (), received) = tokio::join!(send, relay, receive);
+            assert!(*received == *expected, "{len}");
+            let parts = u8::try_from(expected.len() / MAX_PART + 1).unwrap();
+            assert_eq!(server.next, parts, "{len}");
+        }
     }
 
     #[tokio::test]

@@ -232,12 +232,17 @@ impl<'a> Execution<'a> {
     }
 }
 
-/// Returns the content of an execution with the types of its values, which the packet left out.
-pub(crate) fn with_types(content: &[u8], parameters: u16, types: &[u8]) -> Option<Vec<u8>> {
+/// Returns the beginning of an execution with the types of its values, which the packet left out,
+/// and the bytes of the packet that it stands for.
+pub(crate) fn with_types(
+    content: &[u8],
+    parameters: u16,
+    types: &[u8],
+) -> Option<(usize, Vec<u8>)> {
     let place = HEAD_BYTES + usize::from(parameters).div_ceil(8);
     let (before, rest) = content.split_at_checked(place)?;
-    let values = rest.strip_prefix(&[0])?;
-    Some([before, &[1], types, values].concat())
+    let has_none = rest.first() == Some(&0);
+    has_none.then(|| (place + 1, [before, &[1], types].concat()))
 }
 
 /// Returns the text of a value of [`Execution::arguments`]. `None` if it is of another type.
@@ -312,7 +317,8 @@ mod tests {
         assert_eq!(execution.types, None);
         let arguments = execution.arguments(&[253, 0]).unwrap();
         assert_eq!(arguments.iter().next(), Some(Some(&b"\xfd\0\x02hi"[..])));
-        let told = with_types(&again, 1, &[253, 0]).unwrap();
+        let (left_out, told) = with_types(&again, 1, &[253, 0]).unwrap();
+        let told = [&told, &again[left_out..]].concat();
         assert_eq!(told, content(&[0, 1, 253, 0, 2, b'h', b'i']));
         assert!(Execution::read(&told, 1).unwrap().types.is_some());
     }

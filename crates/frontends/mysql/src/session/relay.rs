@@ -16,9 +16,6 @@ use crate::prepared::{Execution, with_types};
 /// The longest packet of an answer whose rows are replaced, in bytes.
 const MAX_ANSWER_BYTES: usize = 1 << 20;
 
-/// The longest execution to which types are added, in bytes.
-const MAX_EXECUTION_BYTES: usize = 64 << 20;
-
 /// A `KILL` of a session of this frontend.
 pub(super) struct Kill {
     /// The command with the server's number of the session.
@@ -89,26 +86,27 @@ impl Session {
         {
             // The server would read the strings in the new character set.
             let client = &mut self.admitted.client;
-            let content = client.packet(MAX_EXECUTION_BYTES).await?;
-            let content = content.ok_or(SessionEnd::Gone)?;
-            if let Some(statement) = self.prepared.get_mut(&content) {
+            if let Some(statement) = self.prepared.get_mut(client.content(head)) {
                 statement.server_has_types = false;
             }
+            client.discard().await?;
             client.put(&errors::other_charset(&charset).encode());
             client.flush().await?;
             return Ok(None);
         }
         self.shared.metrics.relayed.inc();
         let facts = self.put_facts(head);
-        let content = self.admitted.client.packet(MAX_EXECUTION_BYTES).await?;
-        let content = content.ok_or(SessionEnd::Gone)?;
-        let content = with_types(&content, parameters.unwrap_or_default(), &types);
-        let content = content.ok_or(SessionEnd::Gone)?;
-        let server = &mut self.admitted.server;
-        let answer = Answer::to(&content, server.forms);
+        let (client, server) = (&mut self.admitted.client, &mut self.admitted.server);
+        let content = client.content(head);
+        let beginning = with_types(content, parameters.unwrap_or_default(), &types);
+        let (left_out, beginning) = beginning.ok_or(SessionEnd::Gone)?;
+        let answer = Answer::to(content, server.forms);
         server.wire.set_next(0);
-        server.wire.put(&content);
-        let sent = server.wire.flush().await.map_err(ForwardError::To);
+        let forwarded = client.forward_with(&mut server.wire, left_out, &beginning);
+        let sent = match forwarded.await {
+            Ok(()) => server.wire.flush().await.map_err(ForwardError::To),
+            Err(broken) => Err(broken),
+        };
         self.unless_server_ended(sent).await?;
         let answered = self.answers(facts, answer).await;
         self.state.note(effect);
