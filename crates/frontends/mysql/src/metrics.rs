@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `windrow_mysql_clients` | clients that are logged in |
 //! | `windrow_mysql_logins_total` | connections that were admitted (`outcome="ok"`) or refused |
+//! | `windrow_mysql_refusals_total` | errors of Windrow's own for statements, by `class` |
 //! | `windrow_mysql_statements_total` | statements of clients, `relayed`, `joined` or written as a `row` (`way`) |
 //! | `windrow_mysql_bypass_total` | single-row writes that were relayed, by `reason` |
 //! | `windrow_mysql_kills_total` | `KILL` statements for sessions of this frontend |
@@ -14,6 +15,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
+use windrow_core::FaultClass;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OutcomeLabel {
@@ -23,6 +25,11 @@ struct OutcomeLabel {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct WayLabel {
     way: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ClassLabel {
+    class: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -36,6 +43,7 @@ pub struct MysqlMetrics {
     pub(crate) clients: Gauge,
     pub(crate) admitted: Counter,
     pub(crate) refused: Counter,
+    refusals: Family<ClassLabel, Counter>,
     pub(crate) relayed: Counter,
     pub(crate) joined: Counter,
     pub(crate) rows: Counter,
@@ -56,6 +64,7 @@ impl MysqlMetrics {
             clients: Gauge::default(),
             admitted: outcome("ok"),
             refused: outcome("refused"),
+            refusals: Family::default(),
             relayed: way("relayed"),
             joined: way("joined"),
             rows: way("row"),
@@ -63,6 +72,9 @@ impl MysqlMetrics {
             kills: Counter::default(),
             server_connections: Gauge::default(),
         };
+        // There from the start, so that a rate can be taken of the first one.
+        let class = FaultClass::Unavailable.as_str();
+        drop(metrics.refusals.get_or_create(&ClassLabel { class }));
         let clients = metrics.clients.clone();
         registry.register(
             "windrow_mysql_clients",
@@ -73,6 +85,11 @@ impl MysqlMetrics {
             "windrow_mysql_logins",
             "Connections that were admitted or refused",
             logins,
+        );
+        registry.register(
+            "windrow_mysql_refusals",
+            "Errors of Windrow's own that clients got",
+            metrics.refusals.clone(),
         );
         registry.register(
             "windrow_mysql_statements",
@@ -92,6 +109,12 @@ impl MysqlMetrics {
             metrics.server_connections.clone(),
         );
         metrics
+    }
+
+    /// Counts an error of Windrow's own, which no server has answered.
+    pub(crate) fn refusal(&self, class: FaultClass) {
+        let class = class.as_str();
+        self.refusals.get_or_create(&ClassLabel { class }).inc();
     }
 
     /// Counts a write that is relayed for a reason.

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use windrow_core::SpooledWrites;
+use windrow_core::{FaultClass, SpooledWrites};
 use windrow_mysqlwire::{ErrorPacket, ForwardError};
 
 use crate::admit::AdmittedClient;
@@ -15,7 +15,7 @@ use crate::shared::Shared;
 /// The end of a session.
 pub(super) enum SessionEnd {
     /// The client gets this error.
-    Said(ErrorPacket),
+    Said(FaultClass, ErrorPacket),
     /// The client or the server has gone, or the client has said goodbye.
     Gone,
 }

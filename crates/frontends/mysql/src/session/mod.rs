@@ -12,7 +12,7 @@ mod rows;
 use std::sync::Arc;
 
 use tokio::time::timeout;
-use windrow_core::Arguments;
+use windrow_core::{Arguments, FaultClass};
 use windrow_mysqlwire::command;
 use windrow_mysqlwire::{Answer, CapabilityFlags, ErrorPacket, Head, StatusFlags};
 use windrow_sql::mysql::{
@@ -50,14 +50,17 @@ pub(crate) async fn run(shared: Arc<Shared>, admitted: AdmittedClient) {
     };
     let ended = tokio::select! {
         biased;
-        () = info.revoked.cancelled() => SessionEnd::Said(errors::revoked()),
+        () = info.revoked.cancelled() => SessionEnd::Said(FaultClass::Denied, errors::revoked()),
         ended = session.serve() => ended,
     };
-    let Session { admitted, .. } = session;
+    let Session {
+        admitted, shared, ..
+    } = session;
     let mut client = admitted.client;
-    if let SessionEnd::Said(error) = ended
+    if let SessionEnd::Said(class, error) = ended
         && !client.is_within_packet()
     {
+        shared.metrics.refusal(class);
         client.put(&error.encode());
     }
     // Closing must not wait for a client that does not read.
@@ -85,7 +88,7 @@ impl Session {
         tokio::select! {
             biased;
             () = self.shared.stop.cancelled(), if !self.state.is_in_transaction() => {
-                Err(SessionEnd::Said(errors::shutdown()))
+                Err(SessionEnd::Said(FaultClass::Unavailable, errors::shutdown()))
             }
             head = client.head(FIRST_BYTES) => head?.ok_or(SessionEnd::Gone),
             // Before the server ends a connection, it sends an error without being asked.
@@ -178,7 +181,8 @@ impl Session {
             return Ok(());
         }
         if let Some(error) = self.own_among_several(head) {
-            return self.answer_error(head, &error).await;
+            let class = FaultClass::Invalid;
+            return self.answer_error(head, class, &error).await;
         }
         let assigned = self.text(head).map(|text| self.own_assignments(text));
         let assigned = assigned.unwrap_or_default();
@@ -186,7 +190,7 @@ impl Session {
         let forbidden = rows::forbidden(self);
         let own = match self.own.after(&assigned, &values, &forbidden) {
             Ok(own) => own,
-            Err(error) => return self.answer_error(head, &error).await,
+            Err(error) => return self.answer_error(head, FaultClass::Invalid, &error).await,
         };
         if assigned.is_empty() && !rows::before_another(self, head, self.kind(head), reason).await?
         {
@@ -245,7 +249,7 @@ impl Session {
         let own = match self.own_after_execution(head) {
             _ if !is_short => None,
             Ok(own) => own,
-            Err(error) => return self.answer_error(head, &error).await,
+            Err(error) => return self.answer_error(head, FaultClass::Invalid, &error).await,
         };
         let kind = self.kind_of_statement(head);
         if own.is_none() && !rows::before_another(self, head, kind, reason).await? {
@@ -299,7 +303,13 @@ impl Session {
     }
 
     /// Answers a statement with an error of Windrow's.
-    async fn answer_error(&mut self, head: Head, error: &ErrorPacket) -> Result<(), SessionEnd> {
+    async fn answer_error(
+        &mut self,
+        head: Head,
+        class: FaultClass,
+        error: &ErrorPacket,
+    ) -> Result<(), SessionEnd> {
+        self.shared.metrics.refusal(class);
         let client = &mut self.admitted.client;
         client.skip(head);
         client.set_next(head.number.wrapping_add(1));
@@ -428,6 +438,7 @@ impl Session {
     async fn refuse(&mut self) -> Result<(), SessionEnd> {
         let client = &mut self.admitted.client;
         client.packet(MAX_LOGIN_BYTES).await?;
+        self.shared.metrics.refusal(FaultClass::Unsupported);
         client.put(&errors::unknown_command().encode());
         Ok(client.flush().await?)
     }

@@ -1,5 +1,6 @@
 //! Relays commands to the session's server connection, and their answers, packet by packet.
 
+use windrow_core::FaultClass;
 use windrow_mysqlwire::answer::{LOOK_BYTES, Step};
 use windrow_mysqlwire::command;
 use windrow_mysqlwire::query::{put_query, read_reply};
@@ -90,6 +91,7 @@ impl Session {
                 statement.server_has_types = false;
             }
             client.discard().await?;
+            self.shared.metrics.refusal(FaultClass::Unsupported);
             client.put(&errors::other_charset(&charset).encode());
             client.flush().await?;
             return Ok(None);

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use windrow_core::{
-    AsRow, Fault, Op, RowNumber, SpooledWrites, SqlCall, Unit, UnitOutcome, Value, Write, WriteDone,
+    AsRow, Fault, FaultClass, Op, RowNumber, SpooledWrites, SqlCall, Unit, UnitOutcome, Value,
+    Write, WriteDone,
 };
 use windrow_idempotency::{Extent, KeyedRequest, without_mark};
 use windrow_mysqlwire::{Head, Success};
@@ -115,7 +116,7 @@ pub(super) async fn write(
     let is_due = match no_row {
         Some(NoRow::Fault(fault)) => {
             let error = errors::of_fault(&fault);
-            session.answer_error(head, &error).await?;
+            session.answer_error(head, fault.class, &error).await?;
             false
         }
         Some(NoRow::Because(reason)) => before_another(session, head, kind, &reason).await?,
@@ -297,17 +298,20 @@ pub(super) async fn before_another(
 ) -> Result<bool, SessionEnd> {
     let is_asked = session.own.ack == Some(AckSetting::Spool);
     let error = match &session.own.key {
-        Some(key) if !kind.only_reads => Some(errors::not_keyed(key.as_str(), reason)),
+        Some(key) if !kind.only_reads => {
+            let error = errors::not_keyed(key.as_str(), reason);
+            Some((FaultClass::Unsupported, error))
+        }
         None if is_asked && kind.is_insert && !session.state.has_transaction() => {
-            Some(errors::not_spooled(reason))
+            Some((FaultClass::Unsupported, errors::not_spooled(reason)))
         }
         _ => match reach(session).await? {
             Ok(()) => None,
-            Err(fault) => Some(errors::of_fault(&fault)),
+            Err(fault) => Some((fault.class, errors::of_fault(&fault))),
         },
     };
-    if let Some(error) = &error {
-        session.answer_error(head, error).await?;
+    if let Some((class, error)) = &error {
+        session.answer_error(head, *class, error).await?;
     }
     Ok(error.is_none())
 }
@@ -330,8 +334,8 @@ async fn reach(session: &mut Session) -> Result<Result<(), Fault>, SessionEnd> {
         biased;
         reached = spooled.reach(&*spool.spooling) => Ok(reached),
         () = cancelled.cancelled() => Ok(Err(Fault::called_back())),
-        () = shared.stop.cancelled() => Err(SessionEnd::Said(errors::shutdown())),
-        // The server is ending the connection.
+        () = shared.stop.cancelled() => Err(SessionEnd::Said(FaultClass::Unavailable, errors::shutdown())),
+        // The server ends the connection.
         _ = server.head(0) => Err(SessionEnd::Gone),
     };
     info.set_interrupt(None);

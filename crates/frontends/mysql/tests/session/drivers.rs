@@ -105,6 +105,28 @@ async fn writes_are_counted_if_the_configuration_joins_none() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn errors_of_windrow_itself_are_counted() {
+    let stand = Stand::new().await;
+    let unavailable = "windrow_mysql_refusals_total{class=\"unavailable\"}";
+    assert!(stand.metrics().contains(&format!("{unavailable} 0")));
+    let mut client = stand.client().await;
+    assert!(
+        client
+            .query_drop("set @windrow_ack = 'never'")
+            .await
+            .is_err()
+    );
+    // The server's own errors are not counted.
+    assert!(client.query_drop("select nothing").await.is_err());
+    let invalid = "windrow_mysql_refusals_total{class=\"invalid\"} 1";
+    assert!(stand.metrics().contains(invalid), "{}", stand.metrics());
+    stand.stop.cancel();
+    assert!(client.query_drop("select 1").await.is_err());
+    let counted = format!("{unavailable} 1");
+    assert!(stand.metrics().contains(&counted), "{}", stand.metrics());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_session_changes_its_user() {
     let stand = Stand::new().await;
     let mut client = stand.client().await;
