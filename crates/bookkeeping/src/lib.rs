@@ -9,6 +9,7 @@
 //! | --- | --- |
 //! | `progress` | the position up to which a spool's partition is in the database |
 //! | `dead_letter` | writes that the database refused |
+//! | `shorter` | other forms of them, for a table that does not take them as they are |
 //! | `keys` | records of executed requests with keys |
 //! | `marks` | the rows of a load that are in the database |
 //! | `marker` | the rows of a move that are in its destination |
@@ -23,6 +24,7 @@ mod marker;
 mod marks;
 mod plain;
 mod progress;
+mod shorter;
 mod tables;
 mod write;
 
@@ -32,6 +34,7 @@ pub use self::keys::{Executed, KeyPart};
 pub use self::marker::{Marker, MarkerWrites, has_strange_markers, prepare_markers};
 pub use self::marks::TableOfMarks;
 pub use self::progress::{Applied, ProgressRow};
+pub use self::shorter::is_of_content;
 pub use self::tables::{
     count_dead_letters, create, create_all, dead_letters, forget_keys, prepare, prepare_keys,
 };

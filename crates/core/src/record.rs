@@ -1,5 +1,7 @@
 //! Rows as JSON texts: the form in which dead letters keep a row, and in which a move names one.
 
+use std::collections::BTreeMap;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
@@ -33,7 +35,43 @@ pub fn is_unreadable(json: &str) -> bool {
     behind.starts_with(&format!("{UNREADABLE}\""))
 }
 
-/// Returns an array of values.
+/// Returns the row of a dead letter that keeps the beginning of another row's JSON, or of the
+/// message there: at most `most` bytes of ASCII without control characters, which every database
+/// takes.
+pub fn beginning(row: &str, most: usize) -> String {
+    let message = message_of(row);
+    let mut left = most.saturating_sub(object_bytes());
+    let mut plain = String::new();
+    for character in message.as_deref().unwrap_or(row).chars() {
+        let spelled: String = match character.is_ascii() && !character.is_ascii_control() {
+            true => character.into(),
+            false => character.escape_unicode().collect(),
+        };
+        let escaped = spelled.matches(['"', '\\']).count();
+        let Some(rest) = left.checked_sub(spelled.len() + escaped) else {
+            break;
+        };
+        left = rest;
+        plain.push_str(&spelled);
+    }
+    let mut json = String::new();
+    push_member(&mut json, MESSAGE, &plain);
+    json
+}
+
+/// Returns the bytes of the object of an empty message.
+fn object_bytes() -> usize {
+    MESSAGE.len() + r#"{"":""}"#.len()
+}
+
+/// Returns the message that stands in the place of a row.
+fn message_of(row: &str) -> Option<String> {
+    let mut fields: BTreeMap<String, String> = serde_json::from_str(row).ok()?;
+    let message = fields.remove(MESSAGE)?;
+    fields.is_empty().then_some(message)
+}
+
+/// An array of values.
 pub fn array<'v>(values: impl IntoIterator<Item = &'v Value>) -> String {
     let mut json = String::from("[");
     for (place, value) in values.into_iter().enumerate() {
@@ -175,6 +213,22 @@ mod tests {
         ] {
             assert_eq!(is_unreadable(json), is_made, "{json}");
         }
+    }
+
+    #[test]
+    fn the_beginning_of_a_row_is_a_message() {
+        let row = "{\"a\":\"\u{f6}\u{1}\"}";
+        let whole = r#"{"windrow_message":"{\"a\":\"\\u{f6}\\u{1}\"}"}"#;
+        assert_eq!(beginning(row, 1_000), whole);
+        // The beginning of a beginning is no message within a message.
+        for most in (0..=whole.len()).rev() {
+            let part = beginning(row, most);
+            assert!(part.len() <= most.max(object_bytes()), "{part}");
+            assert!(is_json(&part), "{part}");
+            assert_eq!(beginning(&part, most), part);
+            assert_eq!(beginning(whole, most), part);
+        }
+        assert_eq!(beginning(row, 0), r#"{"windrow_message":""}"#);
     }
 
     #[test]

@@ -1,9 +1,7 @@
 //! Dead letters of refused entries.
 
-use std::path::Path;
-
 use windrow_bookkeeping::DeadLetter;
-use windrow_core::{Fault, FaultClass, Key, Value, Write, record};
+use windrow_core::{Fault, Key, Value, Write, record};
 use windrow_spool::SpoolId;
 
 /// The position of an entry, and its bytes.
@@ -30,60 +28,7 @@ pub(crate) fn of(place: &Place<'_>, write: &Write, fault: &Fault) -> DeadLetter 
     }
 }
 
-/// The most characters of a text in a short letter.
-const SHORT: usize = 1000;
-
-/// Returns the letter without what the entry contains as well, for a table that does not accept all
-/// of it: a row may be too long or have JSON that the table refuses, and a name may have characters
-/// that the database's encoding lacks. `None` if the letter is short already.
-pub(crate) fn short(letter: &DeadLetter) -> Option<DeadLetter> {
-    let short = DeadLetter {
-        source: letter.source.clone(),
-        destination: plain(&letter.destination),
-        key: "[]".into(),
-        row: "{}".into(),
-        code: letter.code.clone(),
-        message: plain(&letter.message),
-        constraint: letter.constraint.as_deref().map(plain),
-        entry: letter.entry.clone(),
-    };
-    (short != *letter).then_some(short)
-}
-
-/// Returns the letter without the entry, which is in a file: its message ends with the file's path.
-pub(crate) fn without_entry(letter: &DeadLetter, file: &Path) -> DeadLetter {
-    let path = ascii(file.to_string_lossy().chars());
-    DeadLetter {
-        message: format!("{}; its entry is in the file {path}", letter.message).into(),
-        entry: None,
-        ..letter.clone()
-    }
-}
-
-/// True if a letter was refused because of its contents: another form of it may be accepted.
-pub(crate) fn is_of_content(refusal: &Fault) -> bool {
-    use FaultClass::{Check, TooLarge, Value};
-    matches!(refusal.class, TooLarge | Value | Check)
-}
-
-/// Returns a short text that every database accepts.
-fn plain(text: &str) -> Box<str> {
-    ascii(text.chars().take(SHORT)).into()
-}
-
-/// Replaces characters beyond ASCII by their numbers.
-fn ascii(text: impl Iterator<Item = char>) -> String {
-    let mut plain = String::new();
-    for character in text {
-        match character.is_ascii() {
-            true => plain.push(character),
-            false => plain.extend(character.escape_unicode()),
-        }
-    }
-    plain
-}
-
-/// Returns the values of the key's columns that the write names.
+/// The values of the key's columns, as far as the write names them.
 fn key(write: &Write) -> Vec<&Value> {
     if write.shape.has_key_values() {
         return write.key_values().iter().collect();
@@ -155,17 +100,5 @@ mod tests {
         ] {
             assert_eq!(&*of(&place, &write(op, key), &fault).key, told);
         }
-        let letter = DeadLetter {
-            destination: "größe 😀".into(),
-            ..letter
-        };
-        let short = short(&letter).unwrap();
-        assert_eq!((&*short.key, &*short.row), ("[]", "{}"));
-        assert_eq!(&*short.destination, r"gr\u{f6}\u{df}e \u{1f600}");
-        assert_eq!((super::short(&short), &short.entry), (None, &letter.entry));
-        let last = without_entry(&short, Path::new("/ö/0-1.entry"));
-        assert_eq!(last.entry, None);
-        let message = r"twice; its entry is in the file /\u{f6}/0-1.entry";
-        assert_eq!(&*last.message, message);
     }
 }

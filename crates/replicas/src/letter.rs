@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use windrow_bookkeeping::DeadLetter;
+use windrow_bookkeeping::{DeadLetter, is_of_content};
 use windrow_core::{BackgroundConnection, Fault, Write, record};
 use windrow_spool::codec::encode_unit;
 
@@ -31,17 +31,38 @@ pub(crate) async fn reject(
         return Ok(());
     }
     let source = format!("replica {name} position {position}");
-    let letter = DeadLetter {
+    let mut letter = DeadLetter {
         key: record::array(key.row().iter()).into(),
         entry: Some(encode_unit(std::slice::from_ref(refused)).into()),
         ..DeadLetter::of(source, refused, fault)
     };
-    match write(connection, &[letter.write()]).await?.first() {
-        Some(WriteResult::Again(fault)) => Err(fault.clone()),
-        Some(WriteResult::Refused(fault)) => {
+    loop {
+        let result = write(connection, &[letter.write()])
+            .await?
+            .into_iter()
+            .next();
+        let fault = match result {
+            Some(WriteResult::Again(fault)) => return Err(fault),
+            Some(WriteResult::Refused(fault)) => fault,
+            _ => return Ok(()),
+        };
+        let shorter = match is_of_content(&fault) {
+            true => letter.shorter().or_else(|| without_entry(&letter)),
+            false => None,
+        };
+        let Some(shorter) = shorter else {
             tracing::error!(replica = %name, key = %letter.key, %fault, "the refused row cannot be put aside either");
-            Ok(())
-        }
-        _ => Ok(()),
+            return Ok(());
+        };
+        letter = shorter;
     }
+}
+
+/// Returns a letter without its entry, which the table does not take. The primary has the row.
+fn without_entry(letter: &DeadLetter) -> Option<DeadLetter> {
+    letter.entry.as_ref()?;
+    Some(DeadLetter {
+        entry: None,
+        ..letter.clone()
+    })
 }

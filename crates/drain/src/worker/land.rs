@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windrow_bookkeeping::{DeadLetter, KeyPart, PROGRESS, REJECTED};
+use windrow_bookkeeping::{DeadLetter, KeyPart, PROGRESS, REJECTED, is_of_content};
 use windrow_core::{Fault, FaultClass, Report, Retry, Unit};
 
 use super::session::answer_of;
@@ -267,9 +267,9 @@ impl Worker {
             FaultClass::NoTable | FaultClass::NoColumn | FaultClass::Denied
         );
         let mut why = fault.message.to_string();
-        let shorter = match letter::short(kept) {
+        let shorter = match kept.shorter() {
             Some(short) => (!is_of_table).then_some(short),
-            None if letter::is_of_content(fault) => match self.set_aside(kept, before).await {
+            None if is_of_content(fault) => match self.set_aside(kept, before).await {
                 Ok(without) => without,
                 Err(unwritten) => {
                     why = format!("{why}; {unwritten}");
@@ -312,6 +312,6 @@ impl Worker {
         };
         let place = (self.row.number, item.position);
         let file = aside::put(folder, place, item.payload.clone()).await?;
-        Ok(Some(letter::without_entry(kept, &file)))
+        Ok(Some(kept.with_entry_in(&file)))
     }
 }

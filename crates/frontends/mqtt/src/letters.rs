@@ -1,13 +1,14 @@
 //! Dead letters: messages that are no rows, and rows that the database refuses.
 
 use tokio::sync::OnceCell;
-use windrow_bookkeeping::{DeadLetter, create_all};
+use windrow_bookkeeping::{DeadLetter, create_all, is_of_content};
 use windrow_core::bookkeeping::OwnTable;
 use windrow_core::retry::BackgroundRetry;
 use windrow_core::{
     Bookkeeping, Fault, FaultClass, Intake, Name, Retry, SourceId, Unit, Value, Write, record,
 };
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,13 +33,25 @@ impl Letters {
         }
     }
 
-    /// Writes a letter. Cancel safe, but for a letter that may be written all the same.
+    /// Writes a letter, in a shorter form if the database does not take the whole. Cancel safe, but
+    /// for a letter that may be written all the same.
     ///
     /// # Errors
     /// [`FaultClass::Cancelled`](windrow_core::FaultClass::Cancelled) once the lane has shut down,
     /// and why the database refuses it.
     pub(crate) async fn write(&self, letter: &DeadLetter) -> Result<(), Fault> {
         self.is_there.get_or_try_init(|| self.create()).await?;
+        let mut form = Cow::Borrowed(letter);
+        loop {
+            let Err(refusal) = self.write_form(&form).await else {
+                return Ok(());
+            };
+            let shorter = is_of_content(&refusal).then(|| form.shorter());
+            form = Cow::Owned(shorter.flatten().ok_or(refusal)?);
+        }
+    }
+
+    async fn write_form(&self, letter: &DeadLetter) -> Result<(), Fault> {
         match self.submit(letter).await {
             // Another session has dropped the table.
             Err(fault) if fault.class == FaultClass::NoTable => {

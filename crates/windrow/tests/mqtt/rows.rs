@@ -1,5 +1,7 @@
 //! Single messages, and the rows or dead letters that they become.
 
+use windrow_testkit::left_out;
+use windrow_testkit::mariadb::{self, MariaDb};
 use windrow_testkit::mosquitto::Mosquitto;
 
 use crate::support::{Gateway, broker, publish};
@@ -112,6 +114,39 @@ async fn one_bad_element_spoils_no_other() {
     assert_eq!(gateway.rows("readings", "id").await.len(), 2);
     let letters: Vec<_> = gateway.letters().into_iter().map(|(_, row)| row).collect();
     assert_eq!(letters, [r#"{"windrow_message":"21.5"}"#]);
+}
+
+/// Messages and rows that are longer than the database takes are kept in part, and hold up no
+/// other message of their topic.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_dead_letter_holds_nothing_up() {
+    let Some(broker) = broker() else { return };
+    if !mariadb::is_installed() {
+        left_out::note("MariaDB is not installed: long dead letters");
+        return;
+    }
+    let server = MariaDb::builder().set("max_allowed_packet", "131072");
+    let server = server.start().unwrap();
+    let url = server.create_database().unwrap();
+    let gateway = Gateway::start(&broker, Some(&url), READINGS);
+    gateway.until_metric("windrow_mqtt_connected 1").await;
+    let long = "x".repeat(500_000);
+    let (message, row) = (
+        format!("\"{long}\""),
+        format!("{{\"id\": 2, \"note\": \"{long}\"}}"),
+    );
+    let topic = "devices/d1/readings";
+    let messages = [(topic, &*message), (topic, &*row), (topic, r#"{"id": 1}"#)];
+    send(&broker, &messages).await;
+    gateway
+        .until_metric("windrow_mqtt_messages_total{outcome=\"dead_letter\"} 2")
+        .await;
+    gateway.until_rows("readings", "id", 1).await;
+    gateway.until_metric("windrow_mqtt_unacknowledged 0").await;
+    let kept =
+        "select group_concat(length(`row`) > 60000, right(message, 6), '') from windrow_rejected";
+    let kept = mariadb::sql(&url, kept).unwrap();
+    assert_eq!(kept.trim(), "1is cut,1is cut");
 }
 
 /// A topic that is no longer configured is kept once as a dead letter, and then unsubscribed from.
