@@ -10,6 +10,7 @@ use async_trait::async_trait;
 
 use crate::fault::Fault;
 use crate::load::Mark;
+use crate::name::TableName;
 
 /// The table of dead letters: rows of a move that their destination refused, and writes of the
 /// spool that the database refused after they had been acknowledged.
@@ -83,6 +84,12 @@ impl OwnTable {
             Self::Batches => BATCHES,
             Self::Markers => MARKERS,
         }
+    }
+
+    /// Returns true for a table that only Windrow itself makes, in its own form: rows that name it
+    /// never make it.
+    pub fn is_one(table: &TableName) -> bool {
+        Self::ALL.iter().any(|own| *table.table == *own.name())
     }
 }
 

@@ -73,7 +73,7 @@ pub async fn look(url: impl Into<Secret>, most: usize) -> Result<Seen, Fault> {
         return Ok(seen);
     };
     let mut names = inventory.tables().await?;
-    names.retain(|name| OwnTable::ALL.iter().all(|own| *name.table != *own.name()));
+    names.retain(|name| !OwnTable::is_one(name));
     seen.tables = Some(names.len());
     let first: Vec<TableName> = names.into_iter().take(most).collect();
     #[cfg(feature = "mysql")]

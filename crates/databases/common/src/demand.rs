@@ -1,5 +1,6 @@
 //! Demands of rows on one table: creation, or further columns.
 
+use windrow_core::bookkeeping::OwnTable;
 use windrow_core::{
     Fault, FaultClass, Holds, LoadPlan, Name, Op, Rows, Shape, TableName, Value, Write,
 };
@@ -9,7 +10,8 @@ use super::named_key::UniqueKeys;
 use super::new_table::NewTable;
 
 /// Collects the demands of writes by table, in the order in which the tables were first named.
-/// `see`: adds one write to a demand.
+/// Windrow's own tables are left out: made from rows, they would lack their keys. `see`: adds one
+/// write to a demand.
 pub fn by_table<'w, W: Default>(
     writes: impl IntoIterator<Item = &'w Write>,
     see: impl Fn(&mut W, &Shape, &[Value]),
@@ -17,7 +19,8 @@ pub fn by_table<'w, W: Default>(
     let mut demands: Vec<(&TableName, W)> = Vec::new();
     for write in writes {
         let shape = &write.shape;
-        if !matches!(shape.op, Op::Insert | Op::Update) {
+        let is_own = OwnTable::is_one(&shape.table);
+        if is_own || !matches!(shape.op, Op::Insert | Op::Update) {
             continue;
         }
         let place = demands.iter().position(|(name, _)| **name == shape.table);

@@ -1,5 +1,6 @@
 //! Tables that are made from rows have the same columns everywhere, whose types never change.
 
+use windrow_core::bookkeeping::REJECTED;
 use windrow_core::sink::Purpose;
 use windrow_core::{Executor, FaultClass, Unit, UnitOutcome, Value};
 use windrow_database::Options;
@@ -277,6 +278,24 @@ pub(crate) async fn tables_of_others_get_no_columns(bed: Bed) {
     let sink = bed.another(&url, &extending).await;
     let mut executor = sink.connect(Purpose::Batches).await.unwrap();
     assert!(run(&mut executor, &[more.of(row![1, 1])]).await[0].is_ok());
+}
+
+/// A table of Windrow's own that another session has dropped is not made again from its rows: it
+/// would have no number of its own, and Windrow would not make it any more.
+pub(crate) async fn own_tables_are_not_made_from_rows(bed: Bed) {
+    let Some(mut executor) = creating(&bed).await else {
+        return;
+    };
+    let columns = ["source", "row"];
+    let letter = insert(REJECTED, &columns).of(row!["mqtt a", "{}"]);
+    let plain = insert("made_beside", &["id"]).of(row![1]);
+    let outcomes = run(&mut executor, &[letter, plain]).await;
+    let refused = fault(&outcomes[0]);
+    assert_eq!(
+        (refused.class, &*refused.code),
+        (FaultClass::NoTable, "42P01")
+    );
+    assert!(outcomes[1].is_ok(), "{outcomes:?}");
 }
 
 pub(crate) async fn without_the_option_nothing_is_created(mut bed: Bed) {

@@ -72,6 +72,7 @@ macro_rules! conform {
             conform!(@ $ground created::an_empty_key_is_no_key []);
             conform!(@ $ground created::a_table_without_a_key_ignores_no_row []);
             conform!(@ $ground created::tables_of_others_get_no_columns []);
+            conform!(@ $ground created::own_tables_are_not_made_from_rows []);
             conform!(@ $ground created::without_the_option_nothing_is_created []);
             conform!(@ $ground limitations::declared_limitations_are_real []);
         }

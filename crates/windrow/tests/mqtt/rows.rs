@@ -116,6 +116,26 @@ async fn one_bad_element_spoils_no_other() {
     assert_eq!(letters, [r#"{"windrow_message":"21.5"}"#]);
 }
 
+/// A table of dead letters that another program has dropped is made again as it was, and not from
+/// the columns of a letter.
+#[tokio::test]
+async fn a_dropped_table_of_dead_letters_is_made_again() {
+    let Some(broker) = broker() else { return };
+    let gateway = Gateway::start(&broker, None, READINGS);
+    gateway.until_metric("windrow_mqtt_connected 1").await;
+    for (count, text) in [(1, "21.5"), (2, "22.5")] {
+        send(&broker, &[("devices/d1/readings", text)]).await;
+        let line = format!("windrow_mqtt_messages_total{{outcome=\"dead_letter\"}} {count}");
+        gateway.until_metric(&line).await;
+        let row = format!("{{\"windrow_message\":\"{text}\"}}");
+        assert_eq!(
+            gateway.letters(),
+            [("mqtt devices/d1/readings".to_owned(), row)]
+        );
+        gateway.drop_letters();
+    }
+}
+
 /// Messages and rows that are longer than the database takes are kept in part, and hold up no
 /// other message of their topic.
 #[tokio::test(flavor = "multi_thread")]

@@ -98,6 +98,13 @@ impl Gateway {
         rows.unwrap().map(Result::unwrap).collect()
     }
 
+    /// Drops the table of dead letters in the embedded database.
+    pub(crate) fn drop_letters(&self) {
+        let path = self.folder.path().join("windrow.db");
+        let database = rusqlite::Connection::open(path).unwrap();
+        database.execute("DROP TABLE windrow_rejected", ()).unwrap();
+    }
+
     /// Waits until a table has so many rows, and returns them.
     pub(crate) async fn until_rows(&self, table: &str, order: &str, count: usize) -> Vec<Json> {
         until(table, async || self.rows(table, order).await.len() >= count).await;

@@ -1,6 +1,7 @@
 //! Creates and extends tables for rows, if [`crate::Options::create_tables`] is set.
 
 use rusqlite::Connection;
+use windrow_core::bookkeeping::OwnTable;
 use windrow_core::{Fault, FaultClass, Key, Name, Op, Shape, TableName};
 use windrow_database::decimal;
 use windrow_database::infer::{Kind, SeenColumns};
@@ -96,6 +97,14 @@ pub(crate) fn create(
         return Err(Failure::of_write(Fault::new(
             FaultClass::NoTable,
             "3F000",
+            message,
+        )));
+    }
+    if OwnTable::is_one(table) {
+        let message = format!("no such table: {table}");
+        return Err(Failure::of_write(Fault::new(
+            FaultClass::NoTable,
+            "42P01",
             message,
         )));
     }
