@@ -1,8 +1,9 @@
 //! The marks of loads: the rows of a file that are in the database.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use windrow_core::bookkeeping::{OwnAnswer, OwnSession, OwnStatement, OwnTable};
 use windrow_core::{Bookkeeping, Fault, Mark, Marks, Span};
 
@@ -26,24 +27,20 @@ impl TableOfMarks {
     }
 
     async fn run(&self, statement: OwnStatement<'_>) -> Result<OwnAnswer, Fault> {
-        let mut spare = self.spare().take();
+        let mut spare = self.spare.lock().take();
         let mut session = match spare.take_if(|session| session.is_alive()) {
             Some(session) => session,
             None => self.tables.open().await?,
         };
         let answer = session.run(statement).await;
         let unused = match answer.is_ok() && session.is_alive() {
-            true => self.spare().replace(session),
+            true => self.spare.lock().replace(session),
             false => Some(session),
         };
         if let Some(session) = unused {
             session.close().await;
         }
         answer
-    }
-
-    fn spare(&self) -> MutexGuard<'_, Option<Box<dyn OwnSession>>> {
-        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

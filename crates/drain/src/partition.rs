@@ -1,8 +1,9 @@
 //! The state of a partition on its way into the database: written by its worker, read by all.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use windrow_core::Fault;
@@ -132,7 +133,7 @@ impl Partition {
 
     /// Notes the time at which the next entry to be applied was written.
     pub(crate) fn oldest(&self, written: Option<SystemTime>) {
-        self.doing().oldest = written;
+        self.doing.lock().oldest = written;
     }
 
     /// Notes that entries are being applied.
@@ -142,7 +143,7 @@ impl Partition {
 
     /// Notes that entries are being applied, for the first time or again.
     pub(crate) fn begins(&self) {
-        let mut doing = self.doing();
+        let mut doing = self.doing.lock();
         if matches!(doing.now, Activity::Starting | Activity::Level) {
             doing.now = Activity::Applying;
         }
@@ -154,7 +155,7 @@ impl Partition {
     }
 
     fn goes_on(&self, now: Activity) {
-        let before = std::mem::replace(&mut self.doing().now, now);
+        let before = std::mem::replace(&mut self.doing.lock().now, now);
         if let Activity::Waiting { since, .. } = before {
             let waited = since.elapsed();
             let partition = self.log.partition();
@@ -181,7 +182,7 @@ impl Partition {
     /// Returns the time since which nothing can be applied, and true if this kind of trouble is
     /// new.
     fn note_wait(&self, fault: &Fault, why: &Arc<str>) -> (Instant, bool) {
-        let mut doing = self.doing();
+        let mut doing = self.doing.lock();
         let (since, is_new) = match &doing.now {
             Activity::Waiting { code, since, .. } => (*since, **code != *fault.code),
             _ => (Instant::now(), true),
@@ -202,7 +203,7 @@ impl Partition {
             partition, %why,
             "the spool is not applied any more before the next start"
         );
-        self.doing().now = Activity::Stopped(Arc::clone(&why));
+        self.doing.lock().now = Activity::Stopped(Arc::clone(&why));
         self.meters.waiting.set(0);
         self.meters.stopped.set(1);
         self.end(why);
@@ -217,7 +218,7 @@ impl Partition {
 
     /// Returns the reason why nothing will be applied before the next start.
     pub(crate) fn stopped(&self) -> Option<Arc<str>> {
-        match &self.doing().now {
+        match &self.doing.lock().now {
             Activity::Stopped(why) => Some(Arc::clone(why)),
             _ => None,
         }
@@ -229,7 +230,7 @@ impl Partition {
         let end = self.log.end().0;
         let first = held.map_or(0, |held| held.first.0);
         let entries = end.saturating_sub(applied.unwrap_or(first));
-        let doing = self.doing();
+        let doing = self.doing.lock();
         PartitionStatus {
             partition: self.log.partition(),
             applied,
@@ -241,10 +242,6 @@ impl Partition {
             applied_entries: self.meters.applied.get(),
             rejected_entries: self.meters.rejected.get(),
         }
-    }
-
-    fn doing(&self) -> MutexGuard<'_, ActivityState> {
-        self.doing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

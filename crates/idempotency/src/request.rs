@@ -1,9 +1,10 @@
 //! One request with a key: its parts, and their execution.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use windrow_bookkeeping::KeyPart;
 use windrow_core::{Fault, Outcomes, Permit, SourceId, Unit, Units};
 
@@ -139,7 +140,7 @@ impl KeyedRequest {
         units: impl IntoIterator<Item = Unit>,
         extent: Extent,
     ) -> Result<Units, Refused> {
-        let is_first = self.progress().parts == 0;
+        let is_first = self.progress.lock().parts == 0;
         let parts = self.parts("spool", units, extent);
         if is_first && let Some(first) = parts.first() {
             let UnderWay { shared, key, .. } = &*self.under_way;
@@ -152,7 +153,7 @@ impl KeyedRequest {
 
     /// Returns units as parts with their numbers.
     fn parts(&self, way: &str, units: impl IntoIterator<Item = Unit>, extent: Extent) -> Vec<Part> {
-        let mut progress = self.progress();
+        let mut progress = self.progress.lock();
         let is_whole = extent == Extent::Alone && progress.parts == 0 && !progress.alone;
         let mut place = |unit: Unit| {
             progress.fingerprint = progress.fingerprint.with(way, unit.writes());
@@ -178,7 +179,7 @@ impl KeyedRequest {
 
     /// Finds, once, the number of parts of an earlier request that was answered as a whole.
     async fn look_for_earlier(&self) -> Result<(), Refused> {
-        if self.is_own() || self.progress().earlier.is_some() {
+        if self.is_own() || self.progress.lock().earlier.is_some() {
             return Ok(());
         }
         let found = self.under_way.shared.read(&self.whole()).await?;
@@ -190,13 +191,13 @@ impl KeyedRequest {
                 _ => return Err(Refused::mismatch()),
             },
         };
-        self.progress().earlier = Some(earlier);
+        self.progress.lock().earlier = Some(earlier);
         Ok(())
     }
 
     /// Checks that there are no more parts than in the earlier request.
     fn check_length(&self) -> Result<(), Refused> {
-        let Progress { parts, earlier, .. } = *self.progress();
+        let Progress { parts, earlier, .. } = *self.progress.lock();
         match earlier {
             Some(Earlier::Ended(before)) if parts > before => Err(Refused::mismatch()),
             _ => Ok(()),
@@ -213,7 +214,7 @@ impl KeyedRequest {
             fingerprint,
             earlier,
             ..
-        } = *self.progress();
+        } = *self.progress.lock();
         if let Some(Earlier::Ended(before)) = earlier {
             return match before == parts {
                 true => Ok(()),
@@ -235,10 +236,6 @@ impl KeyedRequest {
             key: self.under_way.key.as_str().into(),
             part: WHOLE,
         }
-    }
-
-    fn progress(&self) -> MutexGuard<'_, Progress> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

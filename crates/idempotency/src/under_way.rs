@@ -2,9 +2,10 @@
 //! ended.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use windrow_bookkeeping::{Executed, IDEMPOTENCY, KeyPart, prepare_keys};
 use windrow_core::{Bookkeeping, Fault, FaultClass, Intake, SourceId, Unit, UnitOutcome};
 
@@ -69,7 +70,7 @@ impl Shared {
     /// True if the first unit of a request for the spool is that of the last request with its key,
     /// or if the key is not known.
     pub(crate) fn is_same(&self, key: &IdempotencyKey, first: Fingerprint) -> bool {
-        let mut spooled = self.spooled.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spooled = self.spooled.lock();
         if let Some(known) = spooled.by_key.get(key) {
             return *known == first;
         }
@@ -86,12 +87,6 @@ impl Shared {
     /// Returns the record of a part.
     pub(crate) async fn read(&self, part: &KeyPart) -> Result<Option<Executed>, Fault> {
         found(self.lane.run(self.source, Unit::one(part.read())).await)
-    }
-
-    fn under_way(&self) -> MutexGuard<'_, HashSet<IdempotencyKey>> {
-        self.under_way
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -114,7 +109,7 @@ pub(crate) struct UnderWay {
 impl UnderWay {
     /// Begins the request of a key; `None` if another one with the key has not ended.
     pub(crate) fn begin(shared: &Arc<Shared>, key: IdempotencyKey) -> Option<Self> {
-        let is_new = shared.under_way().insert(key.clone());
+        let is_new = shared.under_way.lock().insert(key.clone());
         is_new.then(|| Self {
             shared: Arc::clone(shared),
             key,
@@ -136,6 +131,6 @@ impl UnderWay {
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        self.shared.under_way().remove(&self.key);
+        self.shared.under_way.lock().remove(&self.key);
     }
 }

@@ -1,10 +1,11 @@
 //! The writes that failed, counted by table and reason, with the last one of each, for operators.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use foldhash::fast::RandomState;
+use parking_lot::Mutex;
 use windrow_core::bookkeeping::IDEMPOTENCY;
 use windrow_core::{Fault, FaultClass, TableName, Unit, Verdict, Write};
 
@@ -53,7 +54,7 @@ impl Failures {
         if failed.is_empty() {
             return replayed;
         }
-        let (now, mut all) = (SystemTime::now(), self.lock());
+        let (now, mut all) = (SystemTime::now(), self.0.lock());
         for (table, fault) in failed {
             if !all.contains_key(table) {
                 if all.len() >= MOST {
@@ -81,14 +82,10 @@ impl Failures {
 
     /// Returns all failures, the latest first.
     pub(crate) fn list(&self) -> Vec<Failure> {
-        let all = self.lock();
+        let all = self.0.lock();
         let mut list: Vec<Failure> = all.values().flat_map(BTreeMap::values).cloned().collect();
         list.sort_by(|a, b| b.at.cmp(&a.at).then_with(|| a.table.cmp(&b.table)));
         list
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<TableName, ByClass, RandomState>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

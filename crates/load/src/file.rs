@@ -1,13 +1,13 @@
 //! Loads one file: its columns, the records that are done already, its reader and its workers.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use windrow_core::{Bulk, Fault, Holds, LoadColumn, LoadPlan, Mark, Name, OnConflict, Span};
 
 use super::blame;
 use super::columns::{ColumnMatch, ColumnSides};
-use super::lock::lock;
 use super::marking::Marking;
 use super::reader::{EarlierRuns, ReadEnd, Reader};
 use super::rejects::Origin;
@@ -157,7 +157,7 @@ impl Run {
         let made = self
             .made(&shared, table.as_deref(), &columns, &declared)
             .await?;
-        let unsupported = lock(&shared.unsupported).clone();
+        let unsupported = shared.unsupported.lock().clone();
         Ok(FileDone {
             form: match &unsupported {
                 Some(why) => format!("row by row ({why})"),
@@ -345,7 +345,7 @@ impl Run {
         };
         let file = &shared.origin.file;
         let now = self.table(Some(&*bulk), file).await?.unwrap_or_default();
-        let witness = lock(witness);
+        let witness = witness.lock();
         let made = |(place, name): (usize, &Name)| {
             let is_it = |column: &&LoadColumn| column.name == *name;
             let column = now.iter().find(is_it)?;

@@ -22,7 +22,6 @@ mod columns;
 mod error;
 mod file;
 mod lane;
-mod lock;
 mod marking;
 mod meter;
 mod parcel;

@@ -1,12 +1,12 @@
 //! The thread that reads a file into portions.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use windrow_core::{CsvStyle, Span};
 
-use super::lock::lock;
 use super::meter::Meter;
 use super::parcel::Parcel;
 use super::spans::Spans;
@@ -120,7 +120,7 @@ impl Reader {
             ..self.most
         };
         match &self.style {
-            Some(style) if lock(&self.ways).reads_unsplit() => {
+            Some(style) if self.ways.lock().reads_unsplit() => {
                 self.source.read_unsplit(style, portion, most)
             }
             _ => self.source.read(portion, most),

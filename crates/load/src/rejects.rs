@@ -10,13 +10,12 @@ mod file;
 mod reject;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard};
 
+use parking_lot::Mutex;
 use windrow_core::Span;
 
 use self::file::RejectFiles;
 use super::LoadError;
-use super::lock::lock;
 
 pub(super) use self::reject::Origin;
 pub use self::reject::{Reason, Reject};
@@ -56,39 +55,39 @@ impl Rejects {
     /// # Errors
     /// [`LoadError::Rejects`].
     pub fn keep(&self, path: &Path, go_on: bool) -> Result<(), LoadError> {
-        self.state().pair = Some(RejectFiles::open(path, go_on)?);
+        self.state.lock().pair = Some(RejectFiles::open(path, go_on)?);
         Ok(())
     }
 
     /// Returns true if refused rows are kept in a file.
     pub(super) fn keeps(&self) -> bool {
-        self.state().pair.is_some()
+        self.state.lock().pair.is_some()
     }
 
     /// Returns the files that hold refused rows and their reasons; `None` if there are none.
     pub fn kept(&self) -> Option<(PathBuf, PathBuf)> {
-        let state = self.state();
+        let state = self.state.lock();
         let pair = state.pair.as_ref().filter(|pair| !pair.is_empty())?;
         Some(pair.paths())
     }
 
     /// Closes the files, and deletes them if they are empty.
     pub fn close(&self) {
-        if let Some(pair) = self.state().pair.take() {
+        if let Some(pair) = self.state.lock().pair.take() {
             pair.close();
         }
     }
 
     /// Returns the records of a load that the files hold from an earlier run.
     pub(super) fn before(&self, load: &str) -> Vec<Span> {
-        let state = self.state();
+        let state = self.state.lock();
         let pair = state.pair.as_ref();
         pair.map(|pair| pair.before(load)).unwrap_or_default()
     }
 
     /// Sets the first line of the file of rows.
     pub(super) fn header(&self, header: Option<&[u8]>) -> Result<(), LoadError> {
-        match &mut self.state().pair {
+        match &mut self.state.lock().pair {
             Some(pair) => pair.header(header),
             None => Ok(()),
         }
@@ -97,7 +96,7 @@ impl Rejects {
     /// Notes a row. The files hold it after [`Rejects::settle`].
     pub(super) fn note(&self, origin: &Origin, reject: &Reject<'_>) -> Result<(), LoadError> {
         (self.listener)(reject);
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.count += 1;
         if self.most.is_some_and(|most| state.count > most) {
             state.last = reject.sentence();
@@ -110,7 +109,7 @@ impl Rejects {
 
     /// Writes the noted rows to the files, and syncs the files if the load can be continued.
     pub(super) fn settle(&self, origin: &Origin) -> Result<(), LoadError> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if let Some(pair) = &mut state.pair {
             pair.settle(origin.load.is_some())?;
         }
@@ -122,10 +121,6 @@ impl Rejects {
             }),
             _ => Ok(()),
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, RejectState> {
-        lock(&self.state)
     }
 }
 

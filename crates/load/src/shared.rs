@@ -1,8 +1,9 @@
 //! State and settings shared by the workers of one file.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use windrow_core::{Fault, Field};
 

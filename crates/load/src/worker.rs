@@ -9,7 +9,6 @@ use windrow_core::{Contents, Fault, Filtered};
 use super::LoadError;
 use super::bulk::{BulkOutcome, BulkWriter, Piece};
 use super::lane::Lane;
-use super::lock::lock;
 use super::parcel::{Parcel, lines, place};
 use super::shared::Shared;
 use super::way::Way;
@@ -60,7 +59,7 @@ impl Worker {
     pub(super) async fn settle(&mut self, parcel: &mut Parcel) -> Result<(), LoadError> {
         let shared = Arc::clone(&self.shared);
         let mut is_refused = false;
-        if !parcel.by_lane && lock(&shared.ways).passes() {
+        if !parcel.by_lane && shared.ways.lock().passes() {
             match self.attempt(parcel, Way::Unsplit).await? {
                 Attempt::Written => return Ok(()),
                 attempt => is_refused = attempt == Attempt::Refused,
@@ -68,7 +67,7 @@ impl Worker {
         }
         parcel.portion.split();
         if let Some(witness) = &shared.witness {
-            lock(witness).see(&parcel.portion.rows);
+            witness.lock().see(&parcel.portion.rows);
         }
         shared.reject_unread(parcel)?;
         if parcel.portion.rows.is_empty() {
@@ -78,7 +77,7 @@ impl Worker {
         let is_refused = is_refused && parcel.portion.bad.is_empty();
         let mut way = match parcel.by_lane {
             true => Way::Lane,
-            false => lock(&shared.ways).way(is_refused),
+            false => shared.ways.lock().way(is_refused),
         };
         loop {
             way = match self.attempt(parcel, way).await? {
@@ -89,7 +88,7 @@ impl Worker {
         }
         let rows = (0..parcel.portion.records.len()).collect();
         let bad = self.by_lane(parcel, rows).await?;
-        lock(&shared.ways).one_by_one(bad > 0);
+        shared.ways.lock().one_by_one(bad > 0);
         Ok(())
     }
 
@@ -115,17 +114,17 @@ impl Worker {
         match bulk_writer.load(piece, place).await? {
             BulkOutcome::Loaded(Filtered { loaded, left }) => {
                 shared.meter.done(loaded.written, loaded.ignored);
-                lock(&shared.ways).written(way, !left.is_empty());
+                shared.ways.lock().written(way, !left.is_empty());
                 self.by_lane(parcel, left).await?;
                 Ok(Attempt::Written)
             }
             BulkOutcome::Refused(fault) => {
                 tracing::debug!(%fault, ?way, "a portion is refused");
-                lock(&shared.ways).refused(way);
+                shared.ways.lock().refused(way);
                 Ok(Attempt::Refused)
             }
             BulkOutcome::Unread => {
-                lock(&shared.ways).cannot_pass();
+                shared.ways.lock().cannot_pass();
                 Ok(Attempt::Impossible)
             }
             BulkOutcome::Unsupported(fault) => {
@@ -161,7 +160,7 @@ impl Worker {
     fn give_up_bulk(&mut self, fault: Fault) {
         self.bulk_writer = None;
         let why = fault.message.into_string();
-        lock(&self.shared.unsupported).get_or_insert(why);
+        self.shared.unsupported.lock().get_or_insert(why);
     }
 }
 

@@ -1,9 +1,10 @@
 //! The keys of the rows that a write may change.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use windrow_core::moves::is_own;
 use windrow_core::shape::ShapeParts;
 use windrow_core::{
@@ -60,7 +61,7 @@ impl Tables {
             return Ok(None);
         }
         let known = {
-            let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = self.known.lock();
             known.get(name).cloned()
         };
         if let Some((at, followed)) = known {
@@ -81,7 +82,7 @@ impl Tables {
         let found = self.inventory.table(name).await?;
         let keyed = found.filter(|table| !table.key.is_empty());
         let followed = keyed.map(|table| Arc::new(Followed::new(table)));
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         if known.len() >= MOST {
             known.clear();
         }

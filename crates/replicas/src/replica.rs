@@ -1,9 +1,10 @@
 //! A replica: its database, its log, and the names of its tables.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use windrow_core::{Database, Fault, FaultClass, Write};
 use windrow_spool::SpoolFault;
@@ -132,7 +133,7 @@ impl Replica {
 
     pub(crate) fn is(&self, state: ReplicaState) {
         {
-            let mut now = lock(&self.state);
+            let mut now = self.state.lock();
             if now.1 == state {
                 return;
             }
@@ -146,15 +147,15 @@ impl Replica {
     }
 
     pub(crate) fn oldest(&self, written: Option<SystemTime>) {
-        *lock(&self.oldest) = written;
+        *self.oldest.lock() = written;
     }
 
     /// Returns the state of the replica.
     pub fn status(&self) -> ReplicaStatus {
-        let (since, state) = lock(&self.state).clone();
+        let (since, state) = self.state.lock().clone();
         let left = |count: &AtomicI64| count.load(Ordering::Relaxed).try_into().unwrap_or(0);
         let entries = left(&self.entries);
-        let oldest = lock(&self.oldest).filter(|_| entries > 0);
+        let oldest = self.oldest.lock().filter(|_| entries > 0);
         let age = oldest.map(|written| written.elapsed().unwrap_or_default());
         ReplicaStatus {
             name: self.name.clone(),
@@ -187,12 +188,8 @@ impl Replica {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Returns the fault of a log, with the replica's name. The write of the entry is certainly not
-/// executed, even if it is unknown whether the log has the entry.
+/// Returns the fault of a log, with the replica's name. The write that the entry was to announce is
+/// certainly not executed, even if it is unknown whether the log has the entry.
 fn of_log(name: &str, fault: SpoolFault) -> Fault {
     let fault = Fault::from(fault);
     let (class, code, what) = match fault.class {

@@ -1,9 +1,10 @@
 //! The database of a replica, and the names of its tables and columns.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use windrow_core::{Database, Fault, KeyedTable, Name, TableName};
 
 /// The time for which the description of a table counts.
@@ -71,7 +72,7 @@ impl Target {
             return Ok(None);
         };
         let known = {
-            let tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+            let tables = self.tables.lock();
             tables.get(table).cloned()
         };
         if let Some((at, known)) = known
@@ -80,7 +81,7 @@ impl Target {
             return Ok(known);
         }
         let found = inventory.table(table).await?;
-        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tables = self.tables.lock();
         tables.insert(table.clone(), (Instant::now(), found.clone()));
         Ok(found)
     }

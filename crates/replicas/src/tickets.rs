@@ -1,8 +1,8 @@
 //! Batches under way, and the clients that wait until the rows are on a replica.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 
 /// The ticket that stands for all batches of a gateway that others considered lost.
@@ -37,12 +37,12 @@ pub(crate) enum BatchEnd {
 impl Tickets {
     /// Notes that a batch begins, before any of its entries is appended.
     pub(crate) fn begin(&self, ticket: u64) {
-        self.open().insert(ticket, Ticket::default());
+        self.open.lock().insert(ticket, Ticket::default());
     }
 
     /// Counts entries of the batch that are in the log.
     pub(crate) fn appended(&self, ticket: u64, entries: usize) {
-        if let Some(ticket) = self.open().get_mut(&ticket) {
+        if let Some(ticket) = self.open.lock().get_mut(&ticket) {
             ticket.left += entries;
         }
     }
@@ -50,7 +50,7 @@ impl Tickets {
     /// Notes that the batch has ended. The receiver ends once all entries of the batch are applied.
     pub(crate) fn end(&self, ticket: u64, how: BatchEnd) -> oneshot::Receiver<()> {
         let (sender, receiver) = oneshot::channel();
-        if let Some(open) = self.open().get_mut(&ticket) {
+        if let Some(open) = self.open.lock().get_mut(&ticket) {
             open.ended = Some(how);
             open.waiting = Some(sender);
         }
@@ -64,7 +64,7 @@ impl Tickets {
     /// # Errors
     /// It is under way.
     pub(crate) fn ended(&self, ticket: u64) -> Result<Option<BatchEnd>, UnderWay> {
-        match self.open().get(&ticket) {
+        match self.open.lock().get(&ticket) {
             None => Ok(None),
             Some(open) => open.ended.map(Some).ok_or(UnderWay),
         }
@@ -77,7 +77,7 @@ impl Tickets {
 
     /// Returns the batches that are not applied.
     pub(crate) fn numbers(&self) -> Vec<u64> {
-        let open = self.open();
+        let open = self.open.lock();
         open.keys()
             .copied()
             .filter(|number| *number != ALL)
@@ -86,7 +86,7 @@ impl Tickets {
 
     /// True if those of these batches that are known have ended.
     pub(crate) fn have_ended(&self, numbers: &[u64]) -> bool {
-        let open = self.open();
+        let open = self.open.lock();
         let mut known = numbers.iter().filter_map(|number| open.get(number));
         known.all(|ticket| ticket.ended.is_some())
     }
@@ -99,7 +99,7 @@ impl Tickets {
     }
 
     fn settle(&self, number: u64, applied: usize) {
-        let mut all = self.open();
+        let mut all = self.open.lock();
         let Some(ticket) = all.get_mut(&number) else {
             return;
         };
@@ -110,10 +110,6 @@ impl Tickets {
             // An error means that no client waits.
             waiting.map(|waiting| waiting.send(()).ok());
         }
-    }
-
-    fn open(&self) -> MutexGuard<'_, HashMap<u64, Ticket>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

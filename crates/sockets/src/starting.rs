@@ -5,9 +5,10 @@
 //! client, and many clients that come at once only wait for their turn.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -73,7 +74,7 @@ impl Starting {
 
     fn start(self: &Arc<Self>, permit: Option<OwnedSemaphorePermit>) -> StartSlot {
         let given_up = CancellationToken::new();
-        let mut since = self.since();
+        let mut since = self.since.lock();
         let number = since.next;
         since.next += 1;
         since.all.insert(number, (Instant::now(), given_up.clone()));
@@ -88,7 +89,7 @@ impl Starting {
     /// Returns the connection that has been starting for the longest time and was not asked to give
     /// up, or one that starts right now.
     fn oldest(&self) -> (Instant, CancellationToken) {
-        let since = self.since();
+        let since = self.since.lock();
         let mut waiting = since
             .all
             .values()
@@ -98,16 +99,11 @@ impl Starting {
             .cloned()
             .unwrap_or_else(|| (Instant::now(), CancellationToken::new()))
     }
-
-    fn since(&self) -> MutexGuard<'_, Since> {
-        // Each change is a single insertion or removal, so a panic leaves the map consistent.
-        self.since.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for StartSlot {
     fn drop(&mut self) {
-        self.starting.since().all.remove(&self.number);
+        self.starting.since.lock().all.remove(&self.number);
     }
 }
 
@@ -130,9 +126,9 @@ mod tests {
         drop(slow);
         let third = third.await.unwrap();
         assert!(!third.given_up.is_cancelled());
-        assert_eq!(starting.since().all.len(), 2);
+        assert_eq!(starting.since.lock().all.len(), 2);
         drop((quick, third));
-        assert!(starting.since().all.is_empty());
+        assert!(starting.since.lock().all.is_empty());
     }
 
     #[tokio::test(start_paused = true)]

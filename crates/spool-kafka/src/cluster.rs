@@ -1,7 +1,7 @@
 //! Sends each request to the broker that leads the partition.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -23,6 +23,7 @@ use kafka_protocol::messages::{
     ListOffsetsRequest, MetadataRequest, ProduceRequest, TopicName,
 };
 use kafka_protocol::protocol::{Request, StrBytes};
+use parking_lot::Mutex;
 
 use crate::address::Address;
 use crate::dial::Ways;
@@ -79,7 +80,7 @@ impl Cluster {
 
     /// Asks one broker after the other for the topic, until one answers.
     pub(crate) async fn topic(&self) -> Result<Topic, Failure> {
-        let brokers = self.known().clone();
+        let brokers = self.brokers.lock().clone();
         let mut last = Failure::unsent("no broker is named");
         for _ in 0..brokers.len() {
             let turn = self.turn.load(Ordering::Relaxed) % brokers.len().max(1);
@@ -122,14 +123,10 @@ impl Cluster {
         })
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, Vec<(String, u16)>> {
-        self.brokers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds the brokers that the cluster reports. The brokers of the address stay, because a user
     /// may correct them.
     fn learn(&self, brokers: &[(i32, String, u16)]) {
-        let mut known = self.known();
+        let mut known = self.brokers.lock();
         known.clone_from(&self.address.brokers);
         for (_, host, port) in brokers {
             let broker = (host.clone(), *port);

@@ -1,9 +1,10 @@
 //! The handle of a partition.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -52,7 +53,7 @@ impl KafkaLog {
 
     /// Accepts nothing any more.
     pub(crate) fn shut(&self) {
-        self.queue().take();
+        self.queue.lock().take();
     }
 
     /// Waits until all appends have been answered, which takes no longer than the timeout of an
@@ -64,10 +65,6 @@ impl KafkaLog {
             task.await.ok();
         }
         writer.take();
-    }
-
-    fn queue(&self) -> std::sync::MutexGuard<'_, Option<mpsc::Sender<Request>>> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -95,7 +92,7 @@ impl Log for KafkaLog {
         if let Some(why) = self.away() {
             return Err(SpoolFault::Unreached { why });
         }
-        let queue = self.queue().clone().ok_or(SpoolFault::Closed)?;
+        let queue = self.queue.lock().clone().ok_or(SpoolFault::Closed)?;
         let (reply, answer) = oneshot::channel();
         let request = Request {
             batch,

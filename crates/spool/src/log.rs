@@ -1,8 +1,9 @@
 //! A partition in files: the port's log.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_blocking;
 
@@ -53,10 +54,7 @@ impl FileLog {
 
     /// Accepts nothing more.
     pub(crate) fn shut(&self) {
-        self.open
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        self.open.lock().take();
     }
 
     /// Waits until all appends are answered and the files are no longer used.
@@ -69,7 +67,7 @@ impl FileLog {
     }
 
     fn opened(&self) -> Result<Open, SpoolFault> {
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = self.open.lock();
         open.clone().ok_or(SpoolFault::Closed)
     }
 }

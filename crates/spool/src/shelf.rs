@@ -3,8 +3,9 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 use crate::common::Common;
@@ -98,7 +99,7 @@ impl Shelf {
 
     /// Locks the segments. No file is accessed while the lock is held.
     pub(crate) fn stock(&self) -> MutexGuard<'_, Stock> {
-        self.stock.lock().unwrap_or_else(PoisonError::into_inner)
+        self.stock.lock()
     }
 
     /// Returns the durable end of the log.

@@ -1,6 +1,6 @@
 //! Removes entries that have been applied.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 
 use crate::entry::Position;
 use crate::fault::SpoolFault;
@@ -17,7 +17,7 @@ pub(crate) struct Trimmer {
 impl Trimmer {
     /// Trims all entries before a position. Blocks.
     pub(crate) fn trim(&self, shelf: &Shelf, upto: Position) -> Result<(), SpoolFault> {
-        let mut unsynced = self.unsynced.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unsynced = self.unsynced.lock();
         if upto > shelf.end().next {
             return Err(shelf.beyond(upto));
         }

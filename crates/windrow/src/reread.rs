@@ -1,7 +1,6 @@
 //! Reads the configuration again while the server runs.
 
-use std::sync::{Mutex, PoisonError};
-
+use parking_lot::Mutex;
 use windrow::settings::Settings;
 use windrow::settings::check::changed;
 use windrow_core::Secret;
@@ -41,7 +40,6 @@ impl ConfigReader {
 
     fn tell_what_waits(&self) {
         let started = self.started_with.lock();
-        let started = started.unwrap_or_else(PoisonError::into_inner);
         let now = self.args.text();
         let (Some(before), Some(now)) = (started.as_ref(), now.as_ref()) else {
             return;

@@ -3,9 +3,9 @@
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
@@ -138,14 +138,14 @@ impl Pool {
     /// begins to collect sees these bytes: both write first and then read, sequentially consistent.
     fn give(&self, bytes: usize) {
         if self.collected.load(Ordering::SeqCst) {
-            let mut front = self.front();
+            let mut front = self.front.lock();
             let taken = front.take(bytes);
             self.free.fetch_add(bytes - taken, Ordering::SeqCst);
             return;
         }
         self.free.fetch_add(bytes, Ordering::SeqCst);
         if self.collected.load(Ordering::SeqCst) {
-            self.feed(&mut self.front());
+            self.feed(&mut self.front.lock());
         }
     }
 
@@ -161,10 +161,6 @@ impl Pool {
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, rest);
         let (Ok(free) | Err(free)) = before;
         front.take(free.min(missing));
-    }
-
-    fn front(&self) -> MutexGuard<'_, Front> {
-        self.front.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -191,12 +187,12 @@ struct Collected<'a> {
 
 impl<'a> Collected<'a> {
     async fn from(pool: &'a Pool, bytes: usize) -> Self {
-        pool.front().missing = bytes;
+        pool.front.lock().missing = bytes;
         let collected = Self { pool, kept: false };
         pool.collected.store(true, Ordering::SeqCst);
-        pool.feed(&mut pool.front());
+        pool.feed(&mut pool.front.lock());
         poll_fn(|cx| {
-            let mut front = pool.front();
+            let mut front = pool.front.lock();
             if front.missing == 0 {
                 return Poll::Ready(());
             }
@@ -215,7 +211,7 @@ impl<'a> Collected<'a> {
 
 impl Drop for Collected<'_> {
     fn drop(&mut self) {
-        let front = std::mem::take(&mut *self.pool.front());
+        let front = std::mem::take(&mut *self.pool.front.lock());
         self.pool.collected.store(false, Ordering::SeqCst);
         if !self.kept {
             self.pool.give(front.got);

@@ -2,8 +2,10 @@
 //! writes, which no server checks before they are acknowledged.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use super::statement::{Describer, Statement};
 use crate::fault::Fault;
@@ -77,7 +79,6 @@ impl CurrentStatements {
     }
 
     fn with<T>(&self, with: impl FnOnce(&mut HashMap<u64, (u64, Instant)>) -> T) -> T {
-        // Each change is a single insertion, so a panic leaves the map consistent.
-        with(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        with(&mut self.0.lock())
     }
 }

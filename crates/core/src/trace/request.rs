@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+
+use parking_lot::Mutex;
 
 use super::{Side, TraceContext, TraceSpan, TraceValue, Tracer};
 use crate::name::TableName;
@@ -59,7 +61,7 @@ impl Trace {
 
     /// Notes units that are submitted.
     pub fn submitted(&self, units: &[Unit]) {
-        let mut notes = self.notes();
+        let mut notes = self.0.notes.lock();
         for write in units.iter().flat_map(Unit::writes) {
             notes.rows += 1;
             match &notes.first {
@@ -74,7 +76,7 @@ impl Trace {
     /// left. Returns false if the batch was noted already: it may contain several portions of a
     /// long request.
     pub(super) fn landed(&self, batch: TraceContext, queued: Duration, tally: &Tally) -> bool {
-        let mut notes = self.notes();
+        let mut notes = self.0.notes.lock();
         notes.queued = notes.queued.max(Some(queued));
         if notes.last.replace(batch) == Some(batch) {
             return false;
@@ -92,18 +94,14 @@ impl Trace {
 
     /// Notes that a unit has failed. `code` is an SQLSTATE.
     pub fn failed(&self, code: &str) {
-        let mut notes = self.notes();
+        let mut notes = self.0.notes.lock();
         notes.failed += 1;
         notes.code.get_or_insert_with(|| code.into());
     }
 
     /// Notes that a unit ran by itself, because it waited for a lock.
     pub fn waited_for_lock(&self) {
-        self.notes().waited_for_lock = true;
-    }
-
-    fn notes(&self) -> MutexGuard<'_, Notes> {
-        self.0.notes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.notes.lock().waited_for_lock = true;
     }
 }
 
@@ -184,7 +182,7 @@ impl TracedRequest {
     /// Notes that the request, or a part of it, is refused. If the lane has reported failed units,
     /// the note has no effect.
     pub fn fails(&self, code: &str) {
-        if self.trace.notes().failed == 0 {
+        if self.trace.0.notes.lock().failed == 0 {
             self.trace.failed(code);
         }
     }
@@ -201,7 +199,7 @@ impl TracedRequest {
 
     fn finish(&mut self, failed: bool) {
         self.ended = true;
-        let notes = std::mem::take(&mut *self.trace.notes());
+        let notes = std::mem::take(&mut *self.trace.0.notes.lock());
         let mut span = TraceSpan {
             context: self.trace.context(),
             parent: self.parent,

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::ops::Deref;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use parking_lot::RwLock;
 use tokio::time::Instant;
 use windrow_core::TableName;
 
@@ -72,7 +73,7 @@ impl<F> Default for Descriptions<F> {
 impl<F: Facts> Descriptions<F> {
     /// Returns the description, whatever its age.
     pub fn get(&self, name: &TableName) -> Option<Arc<Table<F>>> {
-        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
+        let tables = self.tables.read();
         tables.get(name).cloned()
     }
 
@@ -83,13 +84,13 @@ impl<F: Facts> Descriptions<F> {
 
     /// Removes a version, so that the table is read before it is used again.
     pub fn forget(&self, version: u64) {
-        let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+        let mut tables = self.tables.write();
         tables.retain(|_, table| table.version != version);
     }
 
     /// Returns all descriptions by name, whatever their age.
     pub fn all(&self) -> Vec<(TableName, Arc<Table<F>>)> {
-        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
+        let tables = self.tables.read();
         let mut all: Vec<_> = tables.iter().map(|(n, t)| (n.clone(), t.clone())).collect();
         all.sort_by_cached_key(|(name, _)| name.to_string());
         all
@@ -98,7 +99,7 @@ impl<F: Facts> Descriptions<F> {
     /// Stores what was read; `None` if the table does not exist. An unchanged description keeps its
     /// version.
     pub fn put(&self, name: &TableName, facts: Option<F>) -> Option<Arc<Table<F>>> {
-        let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+        let mut tables = self.tables.write();
         let Some(facts) = facts else {
             tables.remove(name);
             return None;

@@ -5,7 +5,7 @@ mod script;
 mod settings;
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -148,9 +148,9 @@ impl Session {
         file: FileStream,
     ) -> Result<(u64, u64), Trouble> {
         // The library needs `Sync`, which a stream is not.
-        let file = std::sync::Mutex::new(Some(file));
+        let file = parking_lot::Mutex::new(Some(file));
         self.conn.set_infile_handler(async move {
-            let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut file = file.lock();
             Ok(file
                 .take()
                 .unwrap_or_else(|| Box::pin(futures_util::stream::empty())))

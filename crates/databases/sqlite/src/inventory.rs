@@ -1,9 +1,10 @@
 //! Lists tables and their rows.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use rusqlite::types::Value as Stored;
 use rusqlite::{Connection, InterruptHandle, OptionalExtension as _, params_from_iter};
 use tokio::time::timeout;
@@ -176,25 +177,21 @@ struct Stop(Arc<Mutex<(bool, Option<InterruptHandle>)>>);
 impl Stop {
     /// Notes that the query begins; false if it was stopped before.
     fn begin(&self, connection: &Connection) -> bool {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         state.1 = Some(connection.get_interrupt_handle());
         !state.0
     }
 
     fn end(&self) {
-        self.state().1 = None;
+        self.0.lock().1 = None;
     }
 
     fn stop(&self) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         state.0 = true;
         if let Some(handle) = &state.1 {
             handle.interrupt();
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, (bool, Option<InterruptHandle>)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

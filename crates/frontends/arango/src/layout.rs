@@ -1,8 +1,9 @@
 //! Remembers the columns of collections from returned rows. A replacement sets all of them.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
+use parking_lot::RwLock;
 use windrow_core::Name;
 
 /// The largest number of collections remembered. Beyond it all are forgotten, and each costs one
@@ -20,7 +21,7 @@ pub(crate) struct Layouts(RwLock<HashMap<Box<str>, Layout, foldhash::fast::Rando
 
 impl Layouts {
     pub(crate) fn get(&self, collection: &str) -> Option<Layout> {
-        let kept = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.0.read();
         kept.get(collection).cloned()
     }
 
@@ -28,7 +29,7 @@ impl Layouts {
         if collection.len() > MAX_NAME_BYTES {
             return;
         }
-        let mut kept = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.write();
         if kept.len() >= MAX_COLLECTIONS {
             kept.clear();
         }

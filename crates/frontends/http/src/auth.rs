@@ -1,9 +1,10 @@
 //! The bearer tokens that clients must show.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
+use parking_lot::RwLock;
 use subtle::ConstantTimeEq;
 use windrow_core::{Secret, TableName};
 
@@ -43,7 +44,7 @@ impl Admission {
 
     /// True if clients must show a token.
     pub fn is_set(&self) -> bool {
-        !self.current().is_empty()
+        !self.0.read().is_empty()
     }
 
     /// Replaces the tokens for later requests. Returns false and changes nothing if that would add
@@ -52,7 +53,7 @@ impl Admission {
     pub fn replace(&self, tokens: Tokens) -> bool {
         let may = self.is_set() != tokens.is_empty();
         if may {
-            *self.0.write().unwrap_or_else(PoisonError::into_inner) = tokens;
+            *self.0.write() = tokens;
         }
         may
     }
@@ -67,7 +68,7 @@ impl Admission {
     /// `None` if the token is not accepted. The comparison takes the same time for all tokens of
     /// one length.
     pub(crate) fn rights_of(&self, shown: Option<&[u8]>) -> Option<Option<Arc<Rights>>> {
-        let tokens = self.current();
+        let tokens = self.0.read();
         if tokens.is_empty() {
             return Some(None);
         }
@@ -79,10 +80,6 @@ impl Admission {
         let mut named = tokens.named.iter();
         let found = named.find(|(token, _)| is(token));
         found.map(|(_, rights)| Some(Arc::clone(rights)))
-    }
-
-    fn current(&self) -> std::sync::RwLockReadGuard<'_, Tokens> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -4,9 +4,10 @@
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, PoisonError, RwLock};
 
+use parking_lot::RwLock;
 use smallvec::SmallVec;
 use windrow_core::shape::ShapeParts;
 use windrow_core::{Name, Op, Shape};
@@ -52,7 +53,7 @@ impl Plan {
 
     /// Returns the shape that was used last, which is probably the next one.
     pub fn guess(&self) -> Option<Arc<Shape>> {
-        let shapes = self.shapes.read().unwrap_or_else(PoisonError::into_inner);
+        let shapes = self.shapes.read();
         shapes.get(self.latest.load(Relaxed)).cloned()
     }
 
@@ -64,7 +65,7 @@ impl Plan {
     /// Returns the shape with these columns, which must be distinct.
     pub fn shape(&self, columns: Vec<Name>) -> Arc<Shape> {
         let known = {
-            let shapes = self.shapes.read().unwrap_or_else(PoisonError::into_inner);
+            let shapes = self.shapes.read();
             let place = shapes.iter().position(|s| *s.columns == *columns);
             place.and_then(|place| {
                 self.latest.store(place, Relaxed);
@@ -87,7 +88,7 @@ impl Plan {
         if names > MAX_NAME_BYTES {
             return shape;
         }
-        let mut shapes = self.shapes.write().unwrap_or_else(PoisonError::into_inner);
+        let mut shapes = self.shapes.write();
         if shapes.len() >= MAX_SHAPES {
             shapes.remove(0);
         }
@@ -134,7 +135,7 @@ impl Plans {
     ) -> Result<Arc<Plan>, Refusal> {
         let hash = self.hasher.hash_one((op, table, query));
         let kept = {
-            let plans = self.kept.read().unwrap_or_else(PoisonError::into_inner);
+            let plans = self.kept.read();
             plans.get(&hash).cloned()
         };
         match kept {
@@ -153,7 +154,7 @@ impl Plans {
         if table.len() + query.len() > MAX_NAME_BYTES {
             return Ok(plan);
         }
-        let mut plans = self.kept.write().unwrap_or_else(PoisonError::into_inner);
+        let mut plans = self.kept.write();
         if plans.len() >= MAX_PLANS {
             plans.clear();
         }
@@ -194,11 +195,11 @@ mod tests {
         for n in 0..2 * MAX_PLANS {
             plans.get(Op::Insert, &format!("t{n}"), "").unwrap();
         }
-        assert!(plans.kept.read().unwrap().len() <= MAX_PLANS);
+        assert!(plans.kept.read().len() <= MAX_PLANS);
         let plan = plans.get(Op::Insert, "t", "").unwrap();
         for n in 0..100 {
             plan.shape(vec![format!("c{n}").into()]);
         }
-        assert_eq!(plan.shapes.read().unwrap().len(), MAX_SHAPES);
+        assert_eq!(plan.shapes.read().len(), MAX_SHAPES);
     }
 }

@@ -1,9 +1,10 @@
 //! One request with its context, and the submission of its writes to the lane or the spool.
 
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use http::request::Parts;
+use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
 use windrow_core::intake::{Receipt, Units};
 use windrow_core::shape::ShapeParts;
@@ -140,8 +141,7 @@ impl<'a> RequestContext<'a> {
     /// Returns the place after all writes of this request that the spool has accepted; `None` if
     /// there are none.
     pub(crate) fn place(&self) -> Option<Arc<SpoolPlace>> {
-        let place = self.place.lock();
-        place.unwrap_or_else(PoisonError::into_inner).clone()
+        self.place.lock().clone()
     }
 
     /// Takes memory for the answers to units that are about to be submitted; `None` if they are
@@ -161,15 +161,13 @@ impl<'a> RequestContext<'a> {
     fn answered(&self, expected: Option<ExpectedAnswers>, outcomes: &Outcomes) {
         if let Some(expected) = expected {
             let permit = expected.known(self.app.budget().answers(), outcomes);
-            let room = self.room.lock();
-            room.unwrap_or_else(PoisonError::into_inner).merge(permit);
+            self.room.lock().merge(permit);
         }
     }
 
     /// Takes the permit for the answer.
     pub(crate) fn take_room(&self) -> AnswerPermit {
-        let room = self.room.lock();
-        std::mem::take(&mut *room.unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.room.lock())
     }
 
     /// True if a part of the request was executed before.
@@ -438,8 +436,7 @@ impl Turn<'_> {
         };
         let place = Arc::new(spool.end());
         self.request.source.has_spooled(&place);
-        let kept = self.request.place.lock();
-        *kept.unwrap_or_else(PoisonError::into_inner) = Some(place);
+        *self.request.place.lock() = Some(place);
     }
 }
 

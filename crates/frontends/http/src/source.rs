@@ -4,9 +4,10 @@
 
 use std::fmt;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use windrow_core::{SourceId, SpoolPlace};
 
@@ -86,18 +87,18 @@ impl WriteSource {
     /// Begins a request, which may wait for the full time.
     pub(crate) fn begin_request(&self) {
         if self.spool.is_some() {
-            self.state().time_left = SPOOL_TIMEOUT;
+            self.state.lock().time_left = SPOOL_TIMEOUT;
         }
     }
 
     /// Returns the time left of [`SPOOL_TIMEOUT`].
     pub(crate) fn time_left(&self) -> Duration {
-        self.state().time_left
+        self.state.lock().time_left
     }
 
     /// Subtracts the time waited from the time left.
     pub(crate) fn has_waited(&self, waited: Duration) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.time_left = state.time_left.saturating_sub(waited);
     }
 
@@ -119,7 +120,7 @@ impl WriteSource {
     }
 
     fn try_pass(&self, way: Way, free: bool) -> Option<WayPass<'_>> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let way = match way {
             Way::Reads if state.committing > 0 => Way::Lane,
             way => way,
@@ -139,24 +140,20 @@ impl WriteSource {
     /// Returns the place that the database must reach before anything else of this client is
     /// executed; `None` if it has.
     pub(crate) fn place(&self) -> Option<Arc<SpoolPlace>> {
-        self.state().place.clone()
+        self.state.lock().place.clone()
     }
 
     /// Notes that the spool has accepted writes, all of which are before the place.
     pub(crate) fn has_spooled(&self, place: &Arc<SpoolPlace>) {
-        self.state().place = Some(Arc::clone(place));
+        self.state.lock().place = Some(Arc::clone(place));
     }
 
     /// Notes that the database has everything before the place.
     pub(crate) fn has_reached(&self, place: &Arc<SpoolPlace>) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.place.as_ref().is_some_and(|p| Arc::ptr_eq(p, place)) {
             state.place = None;
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -182,7 +179,7 @@ impl WayPass<'_> {
 
 impl Drop for WayPass<'_> {
     fn drop(&mut self) {
-        let mut state = self.source.state();
+        let mut state = self.source.state.lock();
         let left = state.under_way(self.way);
         *left = left.saturating_sub(1);
         if *left == 0 {

@@ -6,11 +6,12 @@
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use futures_util::task::AtomicWaker;
+use parking_lot::Mutex;
 
 /// The memory of an unfinished head and its connection.
 const HEAD_BYTES: usize = 32 << 10;
@@ -67,7 +68,7 @@ impl UnfinishedHeads {
     /// Adds a connection, and closes the oldest if there are too many.
     pub(crate) fn enter(&self) -> UnfinishedHead {
         let closing = Arc::new(Closing::default());
-        let mut open = self.open();
+        let mut open = self.0.open.lock();
         let number = open.next;
         open.next += 1;
         open.all.insert(number, Arc::clone(&closing));
@@ -85,11 +86,6 @@ impl UnfinishedHeads {
             number,
             closing,
         }
-    }
-
-    fn open(&self) -> MutexGuard<'_, Open> {
-        // Each change is a single insertion or removal, so a panic leaves the map consistent.
-        self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -111,7 +107,7 @@ impl UnfinishedHead {
 
 impl Drop for UnfinishedHead {
     fn drop(&mut self) {
-        self.heads.open().all.remove(&self.number);
+        self.heads.0.open.lock().all.remove(&self.number);
     }
 }
 
@@ -133,7 +129,7 @@ mod tests {
         let fourth = heads.enter();
         assert!(!is_closed(&third) && !is_closed(&fourth));
         drop((first, third, fourth));
-        assert!(heads.open().all.is_empty());
+        assert!(heads.0.open.lock().all.is_empty());
     }
 
     #[test]

@@ -6,9 +6,10 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
+use parking_lot::Mutex;
 use rumqttc::v5::AsyncClient;
 use rumqttc::v5::mqttbytes::v5::Publish;
 use tracing::warn;
@@ -19,17 +20,13 @@ pub(crate) struct OpenConnection(Arc<Mutex<u64>>);
 
 impl OpenConnection {
     pub(crate) fn set(&self, number: u64) {
-        *self.number() = number;
-    }
-
-    fn number(&self) -> MutexGuard<'_, u64> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.lock() = number;
     }
 
     /// Sends acknowledgements of messages whose connection is open.
     pub(crate) fn acknowledge(&self, client: &AsyncClient, ended: Vec<Acknowledgement>) {
         // Held until the queue has them: a connection that breaks empties the queue.
-        let open = self.number();
+        let open = self.0.lock();
         for Acknowledgement {
             message,
             connection,

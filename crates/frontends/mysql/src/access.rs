@@ -1,8 +1,8 @@
 //! Which users may log in, and by which proof.
 
 use std::collections::HashMap;
-use std::sync::{PoisonError, RwLock};
 
+use parking_lot::RwLock;
 use windrow_mysqlwire::auth::NATIVE;
 use windrow_mysqlwire::{Credential, Target, Verifier};
 
@@ -42,12 +42,12 @@ impl Access {
         let named = users
             .into_iter()
             .map(|user| (user.name.clone().into_bytes(), user));
-        *self.users.write().unwrap_or_else(PoisonError::into_inner) = named.collect();
+        *self.users.write() = named.collect();
     }
 
     /// Returns the condition for a user.
     pub(crate) fn of(&self, user: &[u8], is_local: bool) -> Admittance {
-        let users = self.users.read().unwrap_or_else(PoisonError::into_inner);
+        let users = self.users.read();
         let own = (user == self.target.user.as_bytes())
             .then(|| Credential::Password(self.target.password.clone()));
         if users.is_empty() && is_local {
@@ -71,7 +71,7 @@ impl Access {
 
     /// Returns true if a user that logged in with this verifier may still.
     pub(crate) fn still_admits(&self, user: &[u8], verifier: Option<&Verifier>) -> bool {
-        let users = self.users.read().unwrap_or_else(PoisonError::into_inner);
+        let users = self.users.read();
         match verifier {
             Some(verifier) => users
                 .get(user)

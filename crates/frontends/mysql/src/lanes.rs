@@ -1,9 +1,10 @@
 //! The lanes that sessions have open, and the databases' verdicts on statements.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use windrow_core::{Apart, CurrentStatements, Described, Fault, LanePorts, SourceId, Statement};
 use windrow_mysqlwire::LaneLogin;
@@ -113,7 +114,7 @@ impl LaneBook {
         is_due: bool,
     ) -> Result<LaneSource, NoLane> {
         let wanted = self.want(login);
-        let mut open = lock(&self.open);
+        let mut open = self.open.lock();
         let lane = match open.get(login).and_then(Weak::upgrade) {
             Some(lane) => lane,
             None => {
@@ -136,7 +137,7 @@ impl LaneBook {
     }
 
     fn want(&self, login: &LaneLogin) -> Arc<WantedLane> {
-        let mut all = lock(&self.wanted);
+        let mut all = self.wanted.lock();
         if let Some(wanted) = all.get(login).and_then(Weak::upgrade) {
             return wanted;
         }
@@ -148,18 +149,20 @@ impl LaneBook {
 
     /// Has each statement described again before it is joined: tables may have changed.
     pub(crate) fn tables_changed(&self) {
-        let open: Vec<_> = lock(&self.open)
+        let open: Vec<_> = self
+            .open
+            .lock()
             .values()
             .filter_map(Weak::upgrade)
             .collect();
         for lane in open {
-            lock(&lane.statements).tables_changed();
+            lane.statements.lock().tables_changed();
         }
     }
 
     /// Ends the lanes of users that are not admitted any more.
     pub(crate) fn revoke(&self, user: &[u8]) {
-        lock(&self.open).retain(|login, _| *login.user != *user);
+        self.open.lock().retain(|login, _| *login.user != *user);
         self.lanes.revoke(user);
     }
 }
@@ -227,7 +230,7 @@ impl Lane {
 
     /// Returns the verdict on a text, if there is one that still holds.
     pub(crate) fn known(&self, text: &str) -> Option<TextVerdict> {
-        let verdict = lock(&self.statements).get(text)?;
+        let verdict = self.statements.lock().get(text)?;
         match &verdict {
             TextVerdict::Joined(statement) if statement.is_retired() => None,
             TextVerdict::Apart(_, since) if since.elapsed() >= APART_AGAIN => None,
@@ -252,7 +255,7 @@ impl Lane {
                 Described::Apart(apart) => TextVerdict::Apart(apart, Instant::now()),
             },
         };
-        lock(&self.statements).keep(text, verdict.clone());
+        self.statements.lock().keep(text, verdict.clone());
         Ok(verdict)
     }
 }
@@ -307,11 +310,6 @@ pub(crate) fn may_change_tables(text: &str) -> bool {
         ["ALTER", "CREATE", "DROP", "RENAME"].iter().any(is)
             && !words.next().is_some_and(is_temporary)
     })
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Each change is one insertion or removal, so a panic leaves the map consistent.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

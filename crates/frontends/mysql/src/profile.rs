@@ -1,8 +1,9 @@
 //! The server's greeting. Clients get it before it is known who they are.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use windrow_mysqlwire::command;
 use windrow_mysqlwire::connect::connect;
 use windrow_mysqlwire::{ConnectError, Credential, Greeting, LoginRequest, Target};
@@ -18,11 +19,7 @@ impl Profile {
         target: &Target,
         limit: Duration,
     ) -> Result<Arc<Greeting>, ConnectError> {
-        let known = self
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
+        let known = self.0.lock().clone();
         if let Some(known) = known {
             return Ok(known);
         }
@@ -38,7 +35,7 @@ impl Profile {
 
     /// Returns true if the last greeting was that of MariaDB.
     pub(crate) fn is_mariadb(&self) -> bool {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.0.lock();
         let version = known.as_ref().map(|greeting| &*greeting.version);
         version.is_some_and(|version| version.windows(7).any(|part| part == b"MariaDB"))
     }
@@ -46,7 +43,7 @@ impl Profile {
     /// Notes the greeting of a connection that is logged in.
     pub(crate) fn note(&self, greeting: Greeting) -> Arc<Greeting> {
         let greeting = Arc::new(greeting);
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         *known = Some(Arc::clone(&greeting));
         greeting
     }

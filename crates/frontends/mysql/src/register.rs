@@ -1,9 +1,10 @@
 //! The sessions by the number that their clients were greeted with.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use windrow_core::{Intake, SourceId};
 use windrow_mysqlwire::Verifier;
@@ -52,17 +53,14 @@ pub(crate) struct RegisterEntry {
 impl SessionInfo {
     /// Notes a login and the server's number of its connection.
     pub(crate) fn note(&self, user: &[u8], verifier: Option<Verifier>, server_id: u32) {
-        let mut login = self.login.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut login = self.login.lock();
         *login = Some((user.to_vec(), verifier));
         self.server_id.store(server_id, Ordering::Relaxed);
     }
 
     /// Notes what the session waits for.
     pub(crate) fn set_interrupt(&self, interrupt: Option<Interrupt>) {
-        let mut known = self
-            .interrupt
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.interrupt.lock();
         *known = interrupt;
     }
 }
@@ -71,7 +69,7 @@ impl Register {
     /// Enters a session under a number of its own.
     pub(crate) fn enter(self: &Arc<Self>) -> RegisterEntry {
         let info = Arc::<SessionInfo>::default();
-        let mut sessions = self.sessions();
+        let mut sessions = self.sessions.lock();
         let id = loop {
             let count = self.count.fetch_add(1, Ordering::Relaxed);
             let id = FIRST_ID + count % (END_ID - FIRST_ID);
@@ -98,7 +96,7 @@ impl Register {
     /// Returns a session by its number, or by the server's number of its connection.
     fn find(&self, id: u64) -> Option<Arc<SessionInfo>> {
         let id = u32::try_from(id).ok().filter(|id| *id != 0)?;
-        let sessions = self.sessions();
+        let sessions = self.sessions.lock();
         let known = sessions.get(&id).or_else(|| {
             let mut all = sessions.values();
             all.find(|info| info.server_id.load(Ordering::Relaxed) == id)
@@ -109,10 +107,7 @@ impl Register {
     /// Cancels what a session waits for. `id`: as for [`Self::server_id`].
     pub(crate) fn cancel(&self, id: u64) {
         let Some(info) = self.find(id) else { return };
-        let interrupt = info
-            .interrupt
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let interrupt = info.interrupt.lock();
         match &*interrupt {
             Some(Interrupt::Lane(intake, source)) => intake.cancel(*source),
             Some(Interrupt::Spool(cancelled)) => cancelled.cancel(),
@@ -122,8 +117,8 @@ impl Register {
 
     /// Ends the sessions whose login is not admitted any more.
     pub(crate) fn revoke(&self, admits: impl Fn(&[u8], Option<&Verifier>) -> bool) {
-        for info in self.sessions().values() {
-            let login = info.login.lock().unwrap_or_else(PoisonError::into_inner);
+        for info in self.sessions.lock().values() {
+            let login = info.login.lock();
             if let Some((user, verifier)) = &*login
                 && !admits(user, verifier.as_ref())
             {
@@ -131,16 +126,11 @@ impl Register {
             }
         }
     }
-
-    fn sessions(&self) -> MutexGuard<'_, HashMap<u32, Arc<SessionInfo>>> {
-        // Each change is one insertion or removal, so a panic leaves the map consistent.
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for RegisterEntry {
     fn drop(&mut self) {
-        self.register.sessions().remove(&self.id);
+        self.register.sessions.lock().remove(&self.id);
     }
 }
 

@@ -4,9 +4,10 @@
 mod lookup;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::RwLock;
 use rand::RngExt;
 use windrow_core::{Fault, FaultClass};
 use windrow_pgwire::scram::{BadVerifier, Verifier};
@@ -108,7 +109,7 @@ impl Access {
                     .to_owned(),
             );
         }
-        *self.rules.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
+        *self.rules.write() = Arc::new(rules);
         self.found.clear();
         Ok(())
     }
@@ -189,7 +190,7 @@ impl Access {
     }
 
     fn rules(&self) -> Arc<Rules> {
-        Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.rules.read())
     }
 }
 

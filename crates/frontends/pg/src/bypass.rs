@@ -2,8 +2,8 @@
 //! reasons and advice.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
 use windrow_core::{Apart, Name};
 
@@ -49,7 +49,7 @@ impl Bypass {
 
     /// Counts a statement by its reason.
     pub(crate) fn count(&self, reason: &'static str) {
-        let mut counts = self.lock();
+        let mut counts = self.counts.lock();
         let counter = counts
             .reasons
             .entry(reason)
@@ -71,7 +71,7 @@ impl Bypass {
         if apart.object.is_empty() && apart.advice.is_empty() {
             return;
         }
-        let mut counts = self.lock();
+        let mut counts = self.counts.lock();
         let key = (apart.phrase, Name::clone(database), apart.object.clone());
         let is_full = counts.objects.len() >= MAX_OBJECTS;
         match counts.objects.get_mut(&key) {
@@ -85,7 +85,7 @@ impl Bypass {
 
     /// Returns all counts: those with an object, and for each reason those without.
     pub(crate) fn lines(&self) -> Vec<BypassLine> {
-        let counts = self.lock();
+        let counts = self.counts.lock();
         let objects = counts.objects.iter();
         let objects = objects.map(|((reason, database, object), (count, own))| BypassLine {
             reason,
@@ -116,12 +116,6 @@ impl Bypass {
         }
         lines.sort_by(|a, b| b.count.cmp(&a.count).then(a.reason.cmp(b.reason)));
         lines
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Counts> {
-        let lock = self.counts.lock();
-        // Each change is a single insertion, so a panic leaves the map consistent.
-        lock.unwrap_or_else(PoisonError::into_inner)
     }
 }
 

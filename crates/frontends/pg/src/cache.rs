@@ -3,9 +3,10 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use windrow_core::{Fault, FaultClass};
 
@@ -76,8 +77,8 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
 
     /// Replaces a kept answer by one that was found in another way.
     pub(crate) fn learn(&self, key: &K, value: V) {
-        let entry = self.entries().get(key).cloned();
-        // An answer that is being fetched will be as new.
+        let entry = self.entries.lock().get(key).cloned();
+        // One that is being asked for at this moment will be as new.
         if let Some(entry) = entry
             && let Ok(mut known) = entry.try_lock()
         {
@@ -88,11 +89,11 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
 
     /// Removes all answers.
     pub(crate) fn clear(&self) {
-        self.entries().clear();
+        self.entries.lock().clear();
     }
 
     fn entry(&self, key: &K) -> Entry<V> {
-        let mut entries = self.entries();
+        let mut entries = self.entries.lock();
         if let Some(entry) = entries.get(key) {
             return Arc::clone(entry);
         }
@@ -116,11 +117,6 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
         }));
         entries.insert(key.clone(), Arc::clone(&entry));
         entry
-    }
-
-    fn entries(&self) -> MutexGuard<'_, HashMap<K, Entry<V>>> {
-        // Each change is a single insertion or removal, so a panic leaves the map consistent.
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -176,7 +172,7 @@ mod tests {
         for other in ["b", "c", "d"] {
             cache.get(&other, |_| ask()).await.unwrap();
         }
-        assert!(cache.entries().len() <= 2);
+        assert!(cache.entries.lock().len() <= 2);
     }
 
     #[tokio::test(start_paused = true)]

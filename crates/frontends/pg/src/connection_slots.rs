@@ -7,9 +7,10 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 use windrow_core::{Fault, FaultClass, Name};
@@ -101,7 +102,7 @@ impl ConnectionSlots {
 
     /// Registers an owner of connections that may close some. It is removed once it is dropped.
     pub fn register(&self, holder: Weak<dyn IdleConnections>) {
-        let mut holders = self.holders();
+        let mut holders = self.holders.lock();
         holders.retain(|holder| holder.strong_count() > 0);
         holders.push(holder);
     }
@@ -230,12 +231,11 @@ impl ConnectionSlots {
     }
 
     fn all(&self) -> Vec<Arc<dyn IdleConnections>> {
-        self.holders().iter().filter_map(Weak::upgrade).collect()
-    }
-
-    fn holders(&self) -> MutexGuard<'_, Vec<Weak<dyn IdleConnections>>> {
-        // Each change is a single operation, so a panic leaves the list consistent.
-        self.holders.lock().unwrap_or_else(PoisonError::into_inner)
+        self.holders
+            .lock()
+            .iter()
+            .filter_map(Weak::upgrade)
+            .collect()
     }
 }
 

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use windrow_core::Name;
 
@@ -35,7 +35,7 @@ impl Gate {
     /// Returns true if [`Gate::pass`] would not wait.
     #[inline]
     pub(crate) fn is_open(&self, database: &str) -> bool {
-        !self.closed.load(Ordering::Acquire) || !self.paused().holds(database)
+        !self.closed.load(Ordering::Acquire) || !self.paused.lock().holds(database)
     }
 
     /// Waits while work in this database is paused. Cancel safe.
@@ -55,7 +55,7 @@ impl Gate {
 
     /// Pauses work in a database, or all work.
     pub(crate) fn pause(&self, database: Option<&str>) {
-        let mut paused = self.paused();
+        let mut paused = self.paused.lock();
         match database {
             Some(database) => drop(paused.databases.insert(database.into())),
             None => paused.all = true,
@@ -65,7 +65,7 @@ impl Gate {
 
     /// Resumes work in a database. Without a name: all work.
     pub(crate) fn resume(&self, database: Option<&str>) {
-        let mut paused = self.paused();
+        let mut paused = self.paused.lock();
         match database {
             Some(database) => drop(paused.databases.remove(database)),
             None => {
@@ -81,7 +81,7 @@ impl Gate {
 
     /// Returns the number of tasks that wait for a database (or for any).
     pub(crate) fn waiting(&self, database: Option<&str>) -> usize {
-        let paused = self.paused();
+        let paused = self.paused.lock();
         let waiting = paused.waiting.iter();
         waiting
             .filter(|name| database.is_none_or(|database| ***name == *database))
@@ -90,12 +90,7 @@ impl Gate {
 
     /// Returns true if a database, or all of them, is paused.
     pub(crate) fn is_paused(&self, database: &str) -> bool {
-        self.paused().holds(database)
-    }
-
-    fn paused(&self) -> MutexGuard<'_, Paused> {
-        // Each change is a single insertion or removal, so a panic leaves the list consistent.
-        self.paused.lock().unwrap_or_else(PoisonError::into_inner)
+        self.paused.lock().holds(database)
     }
 }
 
@@ -107,14 +102,14 @@ struct Waiting<'a> {
 
 impl<'a> Waiting<'a> {
     fn new(gate: &'a Gate, database: &'a str) -> Self {
-        gate.paused().waiting.push(database.into());
+        gate.paused.lock().waiting.push(database.into());
         Self { gate, database }
     }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        let mut paused = self.gate.paused();
+        let mut paused = self.gate.paused.lock();
         if let Some(at) = paused
             .waiting
             .iter()

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use windrow_core::{Fault, FaultClass, LanePorts, SourceId};
 use windrow_pgwire::target::Credential;
 
@@ -81,7 +82,7 @@ impl LaneBook {
 
     /// Notes that a session wants to use the lane of a key, until it drops the result.
     pub(crate) fn interest(&self, key: &LaneKey) -> Arc<LaneInterest> {
-        let mut interests = lock(&self.interests);
+        let mut interests = self.interests.lock();
         if let Some(interest) = interests.get(key).and_then(Weak::upgrade) {
             return interest;
         }
@@ -94,7 +95,7 @@ impl LaneBook {
     /// Returns true if only one session has these settings, so that a lane for them would join
     /// nothing.
     fn is_unshared(&self, key: &LaneKey, interest: &Arc<LaneInterest>) -> bool {
-        let freely = key.settings.set.is_empty() && lock(&self.open).len() < MAX_FREE_LANES;
+        let freely = key.settings.set.is_empty() && self.open.lock().len() < MAX_FREE_LANES;
         !freely && Arc::strong_count(interest) < 2
     }
 
@@ -109,14 +110,14 @@ impl LaneBook {
         interest: &Arc<LaneInterest>,
         is_due: bool,
     ) -> Result<Arc<Lane>, Fault> {
-        if let Some(lane) = lock(&self.open).get(key).and_then(Weak::upgrade) {
+        if let Some(lane) = self.open.lock().get(key).and_then(Weak::upgrade) {
             return Ok(lane);
         }
         if !is_due && self.is_unshared(key, interest) {
             return Err(Fault::new(FaultClass::Overloaded, "53400", UNSHARED));
         }
         let lane = Lane::new(self.lanes.open(key).await?);
-        let mut open = lock(&self.open);
+        let mut open = self.open.lock();
         // Another task may have been faster.
         if let Some(lane) = open.get(key).and_then(Weak::upgrade) {
             return Ok(lane);
@@ -129,12 +130,7 @@ impl LaneBook {
     /// Removes and ends the lanes of a role and a credential whose login was revoked.
     pub(crate) fn revoke(&self, identity: &Identity, credential: &Credential) {
         let other = |key: &LaneKey| key.identity != *identity || key.credential != *credential;
-        lock(&self.open).retain(|key, _| other(key));
+        self.open.lock().retain(|key, _| other(key));
         self.lanes.revoke(identity, credential);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic leaves the map consistent.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

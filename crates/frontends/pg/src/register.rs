@@ -1,8 +1,9 @@
 //! The connected sessions, by the process number that each client got.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rand::RngExt;
 use subtle::ConstantTimeEq;
 use windrow_core::Name;
@@ -36,7 +37,7 @@ impl Register {
         admission: Admission,
     ) -> RegisterEntry {
         let mut rng = rand::rng();
-        let mut all = self.all();
+        let mut all = self.all.lock();
         let pid = loop {
             let pid = rng.random_range(1..=i32::MAX);
             if !all.contains_key(&pid) {
@@ -60,7 +61,7 @@ impl Register {
 
     /// Interrupts a session, if the secret is correct.
     pub(crate) async fn cancel(&self, pid: i32, secret: &[u8]) {
-        let info = self.all().get(&pid).cloned();
+        let info = self.all.lock().get(&pid).cloned();
         let Some(info) = info else {
             return;
         };
@@ -71,7 +72,7 @@ impl Register {
 
     /// Returns the numbers of statements by their way, of all sessions since the start.
     pub(crate) fn statements(&self) -> [(StatementWay, u64); StatementWay::ALL.len()] {
-        let all = self.all();
+        let all = self.all.lock();
         StatementWay::ALL.map(|way| {
             let living = all.values().map(|info| info.statements.get(way));
             (way, self.ended.get(way) + living.sum::<u64>())
@@ -80,26 +81,21 @@ impl Register {
 
     /// Returns the number of sessions of identities for which `is` returns true.
     pub(crate) fn count(&self, is: impl Fn(&Identity) -> bool) -> usize {
-        let all = self.all();
+        let all = self.all.lock();
         all.values().filter(|info| is(&info.identity)).count()
     }
 
     /// Returns all sessions at this moment.
     pub(crate) fn list(&self) -> Vec<Arc<SessionInfo>> {
-        self.all().values().cloned().collect()
-    }
-
-    fn all(&self) -> MutexGuard<'_, HashMap<i32, Arc<SessionInfo>>> {
-        // Each change is a single insertion or removal, so a panic leaves the map consistent.
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+        self.all.lock().values().cloned().collect()
     }
 }
 
 impl Drop for RegisterEntry {
     fn drop(&mut self) {
         let register = &self.register;
-        let mut all = register.all();
-        // Under the lock, so that no count is seen twice or missed.
+        let mut all = register.all.lock();
+        // Under the lock, so that no count is seen twice or not at all.
         for way in StatementWay::ALL {
             register.ended.add(way, self.info.statements.get(way));
         }

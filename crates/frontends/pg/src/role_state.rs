@@ -5,10 +5,10 @@
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use foldhash::fast::FixedState;
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use windrow_core::{Fault, FaultClass, Name};
@@ -113,7 +113,7 @@ impl RoleStates {
         match roles.ask(role, self.connect_timeout).await {
             Ok(state) => Ok(state),
             Err(fault) if fault.class == FaultClass::Unavailable => {
-                let last = lock(&roles.last).get(role).map(|last| last.state.clone());
+                let last = roles.last.lock().get(role).map(|last| last.state.clone());
                 last.map(Some).ok_or(fault)
             }
             Err(fault) => {
@@ -151,13 +151,13 @@ impl DatabaseRoles {
     async fn ask(&self, role: &Name, timeout: Duration) -> Result<Option<RoleState>, Fault> {
         loop {
             let (reply, mut answer) = oneshot::channel();
-            lock(&self.waiting).push((Name::clone(role), reply));
+            self.waiting.lock().push((Name::clone(role), reply));
             let mut connection = self.connection.lock().await;
             // The task that had the turn before may have asked for all that were waiting then.
             if let Ok(answer) = answer.try_recv() {
                 return answer;
             }
-            let asking = std::mem::take(&mut *lock(&self.waiting));
+            let asking = std::mem::take(&mut *self.waiting.lock());
             let kept = connection.take().map(|(wire, _)| wire);
             let replied = self.question(kept, &asking, timeout).await;
             let (wire, states) = match replied {
@@ -188,7 +188,7 @@ impl DatabaseRoles {
                         doubtful: true,
                         ..RoleState::default()
                     });
-                    let mut last = lock(&self.last);
+                    let mut last = self.last.lock();
                     if last.len() >= MAX_ROLES {
                         last.clear();
                     }
@@ -275,11 +275,6 @@ fn read(rows: Vec<Vec<Option<String>>>) -> HashMap<Name, RoleState> {
         Some((role.into(), state))
     });
     states.collect()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Each change is a single operation, so a panic leaves the map consistent.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -6,11 +6,12 @@
 //! back, theirs are never used.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
+use parking_lot::Mutex;
 use windrow_core::intake::Intake;
 use windrow_core::{
     Arguments, Fault, Formats, Preview, SourceId, SqlCall, Statement, Unit, UnitFault, Write,
@@ -127,7 +128,7 @@ impl RowsAhead {
     }
 
     fn of_statement(&self, statement: u64) -> Arc<OfStatement> {
-        let mut known = lock(&self.of_statements);
+        let mut known = self.of_statements.lock();
         if known.len() >= MAX_STATEMENTS {
             known.clear();
         }
@@ -137,7 +138,7 @@ impl RowsAhead {
 
 impl OfStatement {
     fn pop(&self, count: usize) -> Vec<AheadRow> {
-        let mut rows = lock(&self.rows);
+        let mut rows = self.rows.lock();
         while rows
             .front()
             .is_some_and(|(asked, _)| asked.elapsed() > MAX_AGE)
@@ -149,7 +150,9 @@ impl OfStatement {
     }
 
     fn push(&self, asked: Instant, new: Vec<AheadRow>) {
-        lock(&self.rows).extend(new.into_iter().map(|row| (asked, row)));
+        self.rows
+            .lock()
+            .extend(new.into_iter().map(|row| (asked, row)));
     }
 }
 
@@ -189,9 +192,4 @@ pub(crate) async fn question_rows(
     let messages = extra.map_or(Bytes::new(), |extra| extra.messages.clone());
     let rows = data_row::rows(&messages);
     rows.ok_or_else(|| Fault::internal("the answer is not rows alone"))
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Each change is a single insertion or removal, so a panic leaves the map consistent.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,7 +2,9 @@
 //! session that caused it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 /// The sessions behind server processes.
 #[derive(Debug, Default)]
@@ -20,7 +22,7 @@ impl Senders {
     /// Notes that the notifications of a server process come from a session from now on, by the
     /// number that its client got.
     pub(crate) fn note(self: &Arc<Self>, process: i32, session: i32) -> Sender {
-        self.lock().insert(process, session);
+        self.0.lock().insert(process, session);
         Sender {
             senders: Arc::clone(self),
             process,
@@ -29,24 +31,19 @@ impl Senders {
 
     /// Returns the session of a server process.
     pub(crate) fn session(&self, process: i32) -> Option<i32> {
-        self.lock().get(&process).copied()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<i32, i32>> {
-        // Each change is a single insertion or removal, so a panic leaves the map consistent.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().get(&process).copied()
     }
 }
 
 impl Sender {
     /// Notes another session for the same server process.
     pub(crate) fn now_for(&self, session: i32) {
-        self.senders.lock().insert(self.process, session);
+        self.senders.0.lock().insert(self.process, session);
     }
 }
 
 impl Drop for Sender {
     fn drop(&mut self) {
-        self.senders.lock().remove(&self.process);
+        self.senders.0.lock().remove(&self.process);
     }
 }

@@ -142,7 +142,7 @@ pub(crate) struct SessionInfo {
     /// The statements of the session.
     pub(crate) statements: StatementCounts,
     state: AtomicU8,
-    words: std::sync::Mutex<Words>,
+    words: parking_lot::Mutex<Words>,
     interrupt: Mutex<Interrupt>,
     /// True while a statement is under way on its server connection.
     is_busy: AtomicBool,
@@ -176,7 +176,7 @@ impl SessionInfo {
             admission,
             statements: StatementCounts::default(),
             state: AtomicU8::default(),
-            words: std::sync::Mutex::new(Words {
+            words: parking_lot::Mutex::new(Words {
                 application_name,
                 pinned: Box::default(),
                 advice: "",
@@ -313,9 +313,7 @@ impl SessionInfo {
     }
 
     fn with_words<T>(&self, with: impl FnOnce(&mut Words) -> T) -> T {
-        let lock = self.words.lock();
-        // Each value is replaced as a whole, so a panic leaves the words consistent.
-        with(&mut lock.unwrap_or_else(std::sync::PoisonError::into_inner))
+        with(&mut self.words.lock())
     }
 }
 

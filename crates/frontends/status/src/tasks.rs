@@ -3,9 +3,9 @@
 //! Loads and moves are separate processes, often on another machine. The server knows only their
 //! reports. The reports are limited in number and size, and expire.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -102,7 +102,7 @@ impl Tasks {
     }
 
     fn current(&self) -> MutexGuard<'_, Vec<(TaskReport, Instant)>> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         all.retain(|(said, heard)| {
             let kept = match said.state {
                 State::Running => TASK_TIMEOUT,

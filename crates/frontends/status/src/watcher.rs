@@ -1,10 +1,11 @@
 //! Reads the sources while clients watch the page, and sends them events.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream::{self, Stream, StreamExt};
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -54,7 +55,7 @@ impl Watcher {
     pub(crate) fn look(self: &Arc<Self>) -> String {
         self.begin();
         let mut shown = self.snapshot().shown;
-        shown.insert("history".into(), self.lock().history.json());
+        shown.insert("history".into(), self.state.lock().history.json());
         Value::from(shown).to_string()
     }
 
@@ -78,7 +79,7 @@ impl Watcher {
 
     /// Records a request, and starts to read the sources if that has not started yet.
     fn begin(self: &Arc<Self>) {
-        let before = self.lock().looked.replace(Instant::now());
+        let before = self.state.lock().looked.replace(Instant::now());
         if before.is_none() {
             tokio::spawn(follow(Arc::downgrade(self)));
         }
@@ -91,14 +92,14 @@ impl Watcher {
         if is_watched || is_point {
             let snapshot = self.snapshot();
             if is_point {
-                self.lock().history.add(snapshot.point);
+                self.state.lock().history.add(snapshot.point);
             }
             if is_watched {
                 let text = Value::from(snapshot.shown).to_string();
                 self.events.send_replace(event(&text));
             }
         }
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if is_watched {
             state.looked = Some(Instant::now());
         }
@@ -107,10 +108,6 @@ impl Watcher {
             *state = State::default();
         }
         goes_on
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

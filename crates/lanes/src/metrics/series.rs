@@ -1,7 +1,5 @@
 //! The time series of one lane: created with it, and removed with the last lane of its name.
 
-use std::sync::PoisonError;
-
 use windrow_core::{FaultClass, Name, Op, Rung};
 
 use super::LaneMetrics;
@@ -21,7 +19,7 @@ pub(crate) struct SeriesGuard {
 impl Drop for SeriesGuard {
     fn drop(&mut self) {
         let metrics = &self.metrics;
-        let mut lanes = metrics.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lanes = metrics.lanes.lock();
         if let Some(count) = lanes.get_mut(&self.lane) {
             *count -= 1;
             if *count == 0 {
@@ -36,7 +34,7 @@ impl Drop for SeriesGuard {
 impl LaneMetrics {
     /// Returns all series of one lane, which are exposed at once and until the guard is dropped.
     pub(crate) fn lane(&self, lane: &Name) -> (Meters, SeriesGuard) {
-        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lanes = self.lanes.lock();
         *lanes.entry(lane.clone()).or_default() += 1;
         let guard = SeriesGuard {
             lane: lane.clone(),

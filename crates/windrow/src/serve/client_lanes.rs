@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use windrow_core::{
@@ -137,7 +138,7 @@ impl<K: LaneKind> ClientLanes<K> {
     /// # Errors
     /// There is no database for the key, or there are too many lanes.
     pub(super) fn ports(&self, key: &K::Key) -> Result<LanePorts, Fault> {
-        let mut open = self.open();
+        let mut open = self.open.lock();
         if let Some(entry) = open.lanes.get_mut(key) {
             return Ok(entry.ports());
         }
@@ -162,7 +163,7 @@ impl<K: LaneKind> ClientLanes<K> {
 
     /// Closes unused connections of some lanes.
     pub(super) fn rest(&self, is: impl Fn(&K::Key) -> bool) {
-        let open = self.open();
+        let open = self.open.lock();
         let lanes = open.lanes.iter().filter(|(key, _)| is(key));
         for (_, entry) in lanes {
             entry.intake.rest();
@@ -172,14 +173,14 @@ impl<K: LaneKind> ClientLanes<K> {
 
     /// Ends the lanes of logins that are not admitted any more.
     pub(super) fn end(&self, is: impl Fn(&K::Key) -> bool) {
-        for entry in self.open().take_out(is) {
+        for entry in self.open.lock().take_out(is) {
             self.ending.spawn(entry.lane.shutdown());
         }
     }
 
     /// Returns the state of each lane, and its key.
     pub(super) fn status(&self) -> Vec<(K::Key, LaneStatus)> {
-        let open = self.open();
+        let open = self.open.lock();
         let lanes = open.lanes.iter();
         let mut lanes: Vec<_> = lanes
             .map(|(key, entry)| (key.clone(), entry.lane.status()))
@@ -190,7 +191,7 @@ impl<K: LaneKind> ClientLanes<K> {
 
     /// Returns the counts of all lanes since the start. They never decrease.
     pub(super) fn counts(&self) -> LaneTotals {
-        let open = self.open();
+        let open = self.open.lock();
         let mut sum = open.ended;
         open.lanes.values().for_each(|entry| entry.add_to(&mut sum));
         sum
@@ -199,7 +200,7 @@ impl<K: LaneKind> ClientLanes<K> {
     /// Returns the standings of each table. If lanes differ, all of their standings are returned.
     pub(super) fn standings(&self) -> Vec<Standing> {
         let mut all: Vec<Standing> = Vec::new();
-        let open = self.open();
+        let open = self.open.lock();
         let lanes = open.lanes.values();
         for standing in lanes.flat_map(|entry| entry.statements.standings()) {
             if !all.contains(&standing) {
@@ -242,7 +243,7 @@ impl<K: LaneKind> ClientLanes<K> {
             let idle = entry.lane.status().idle;
             idle.is_some_and(|idle| idle >= PROBE_INTERVAL)
         };
-        let open = self.open();
+        let open = self.open.lock();
         let idle = open.lanes.iter().filter(|(_, entry)| is_idle(entry));
         idle.map(|(key, entry)| (key.clone(), entry.intake.clone()))
             .collect()
@@ -255,13 +256,9 @@ impl<K: LaneKind> ClientLanes<K> {
         self.ending.wait().await;
     }
 
-    fn open(&self) -> MutexGuard<'_, Open<K::Key>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Removes and returns the lanes that were unused for long enough.
+    /// Takes out the lanes whose time has come.
     fn unused(&self, now: Instant) -> Vec<Entry> {
-        let mut open = self.open();
+        let mut open = self.open.lock();
         let mut gone = Vec::new();
         for (key, entry) in &mut open.lanes {
             if entry.is_used() {

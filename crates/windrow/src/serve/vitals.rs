@@ -4,8 +4,9 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
@@ -93,7 +94,7 @@ impl Vitals {
 
     /// Notes if the gateway is ready.
     pub(super) fn note_ready(&self, is_ready: bool) {
-        self.measured().is_ready = Some(is_ready);
+        self.0.measured.lock().is_ready = Some(is_ready);
     }
 
     /// Measures the free space of the disks. A network disk that hangs does not block other tasks.
@@ -105,7 +106,7 @@ impl Vitals {
                 .collect()
         };
         if let Ok(free) = tokio::task::spawn_blocking(look).await {
-            self.measured().free = free;
+            self.0.measured.lock().free = free;
         }
     }
 
@@ -115,14 +116,8 @@ impl Vitals {
     /// The error of the database. The last count stays.
     pub(super) async fn count_letters(&self, tables: &dyn Bookkeeping) -> Result<(), Fault> {
         let count = count_dead_letters(tables, MAX_COUNTED).await?;
-        self.measured().dead_letters = Some(count);
+        self.0.measured.lock().dead_letters = Some(count);
         Ok(())
-    }
-
-    fn measured(&self) -> MutexGuard<'_, Measured> {
-        // Each change is one assignment, so a panic leaves the data consistent.
-        let lock = self.0.measured.lock();
-        lock.unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -167,7 +162,7 @@ fn whole(number: u64) -> i64 {
 
 impl Collector for Vitals {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let measured = self.measured().clone();
+        let measured = self.0.measured.lock().clone();
         let ends = LISTENERS.into_iter().zip(&self.0.certificates);
         let ends = ends.filter_map(|(of, shown)| Some((of, shown.as_ref()?.not_after()?)));
         let ends: Vec<_> = ends.collect();

@@ -1,9 +1,10 @@
 //! TLS for clients, from PEM files.
 
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use anyhow::Context;
+use parking_lot::RwLock;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -28,7 +29,7 @@ impl Certificate {
     /// Shows another certificate to clients that connect from now on.
     pub fn replace(&self, other: &Self) {
         let new = other.current();
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = new;
+        *self.0.write() = new;
     }
 
     /// Returns the moment after which the certificate is not valid, in seconds since 1970; `None`
@@ -38,7 +39,7 @@ impl Certificate {
     }
 
     fn current(&self) -> Arc<CertifiedKey> {
-        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.0.read())
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::ops::Deref;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
+use parking_lot::RwLock;
 use windrow_core::Shape;
 use windrow_database::described::Descriptions;
 
@@ -41,13 +42,13 @@ impl Catalog {
 
     /// Returns a shape joined with its table.
     pub(crate) fn compile(&self, shape: &Arc<Shape>, table: &Arc<Table>) -> Arc<Compiled> {
-        let shapes = self.shapes.read().unwrap_or_else(PoisonError::into_inner);
+        let shapes = self.shapes.read();
         match shapes.get(shape) {
             Some(known) if known.table.version == table.version => return known.clone(),
             _ => drop(shapes),
         }
         let compiled = Arc::new(Compiled::new(shape, table, self.judges));
-        let mut shapes = self.shapes.write().unwrap_or_else(PoisonError::into_inner);
+        let mut shapes = self.shapes.write();
         if shapes.len() >= MAX_SHAPES {
             shapes.clear();
         }

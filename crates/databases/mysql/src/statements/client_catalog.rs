@@ -1,8 +1,9 @@
 //! The described statements and tables of a lane, shared by its connections.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use windrow_core::apart::Apart;
 use windrow_core::{Level, Op, ParsedStatement, Signature, Standing, Statement, TableName};
 
@@ -29,14 +30,10 @@ struct Shared {
 }
 
 impl ClientCatalog {
-    fn shared(&self) -> MutexGuard<'_, Shared> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns a table that was checked a short time ago. A table is not trusted if one of its
     /// statements was retired, because it has changed then.
     pub(super) fn trusted_table(&self, name: &TableName) -> Option<Arc<TableLook>> {
-        let mut shared = self.shared();
+        let mut shared = self.shared.lock();
         let is_retired = |(known, meaning): &(Weak<Statement>, Arc<ClientMeaning>)| {
             let is_retired = known.upgrade().is_some_and(|known| known.is_retired());
             is_retired && meaning.table.name == *name
@@ -53,7 +50,7 @@ impl ClientCatalog {
     /// Adds a table that was read. Statements of a table that was different are retired.
     pub(super) fn put_table(&self, look: TableLook) -> Arc<TableLook> {
         let look = Arc::new(look);
-        let mut shared = self.shared();
+        let mut shared = self.shared.lock();
         if shared.tables.len() >= MAX_TABLES {
             shared.tables.clear();
         }
@@ -66,7 +63,7 @@ impl ClientCatalog {
 
     /// Forgets a table that is not as described, and retires its statements.
     pub(super) fn retire_table(&self, name: &TableName) {
-        let mut shared = self.shared();
+        let mut shared = self.shared.lock();
         shared.tables.remove(name);
         shared.retire(name);
     }
@@ -81,7 +78,7 @@ impl ClientCatalog {
         let signature = Arc::new(Signature::default());
         let touches: Arc<ClientMeaning> = Arc::clone(&meaning);
         let statement = Arc::new(Statement::new(Arc::clone(parsed), signature, touches));
-        let mut shared = self.shared();
+        let mut shared = self.shared.lock();
         if shared.statements.len() >= MAX_STATEMENTS {
             shared
                 .statements
@@ -100,14 +97,14 @@ impl ClientCatalog {
 
     /// Returns the meaning of a statement of this lane.
     pub(super) fn meaning(&self, statement: &Statement) -> Option<Arc<ClientMeaning>> {
-        let shared = self.shared();
+        let shared = self.shared.lock();
         let known = shared.statements.get(&statement.id());
         known.map(|(_, meaning)| Arc::clone(meaning))
     }
 
     /// Notes how a statement is joined, for operators.
     pub(super) fn stand(&self, parsed: &ParsedStatement, found: Result<&ClientMeaning, &Apart>) {
-        let mut shared = self.shared();
+        let mut shared = self.shared.lock();
         if shared.standings.len() >= MAX_TABLES {
             shared.standings.clear();
         }
@@ -121,7 +118,7 @@ impl ClientCatalog {
 
     /// Returns how the statements of each table are joined, as far as they were described.
     pub(super) fn standings(&self) -> Vec<Standing> {
-        let shared = self.shared();
+        let shared = self.shared.lock();
         let mut known: Vec<_> = shared.standings.iter().collect();
         known.sort_by_key(|(of, _)| *of);
         let mut standings = Vec::new();

@@ -3,9 +3,9 @@
 //! The texts of clients are executed as they are, so a description decides only if a statement may
 //! share a transaction or a statement with others, and which column the server numbers.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use windrow_core::apart::Apart;
 use windrow_core::{Fault, Name, Op, TableName};
@@ -419,13 +419,13 @@ impl TableLook {
 
     /// Returns true if the table was checked a short time ago.
     pub(super) fn is_trusted(&self) -> bool {
-        self.check_times().answered.elapsed() < TRUSTED_LOOK
+        self.checked.lock().answered.elapsed() < TRUSTED_LOOK
     }
 
     /// Returns true if a check is to be sent along: always if the table is not trusted, and once
     /// in half of that time, so that a table in use stays trusted.
     pub(super) fn is_due(&self) -> bool {
-        let mut times = self.check_times();
+        let mut times = self.checked.lock();
         let is_trusted = times.answered.elapsed() < TRUSTED_LOOK;
         if is_trusted && times.asked.max(times.answered).elapsed() < TRUSTED_LOOK / 2 {
             return false;
@@ -434,15 +434,11 @@ impl TableLook {
         true
     }
 
-    fn check_times(&self) -> MutexGuard<'_, CheckTimes> {
-        self.checked.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Compares the table with the answers to [`guard`]. Returns false if the table has changed.
     pub(super) fn check(&self, replies: &[Reply]) -> bool {
         let holds = TablePrint::of(replies).is_some_and(|print| print == self.print);
         if holds {
-            self.check_times().answered = Instant::now();
+            self.checked.lock().answered = Instant::now();
         }
         holds
     }

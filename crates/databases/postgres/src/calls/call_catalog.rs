@@ -7,8 +7,9 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use windrow_core::{
     Apart, Doubt, Level, Op, ParsedStatement, Signature, SqlCall, Standing, Statement, TableName,
 };
@@ -104,7 +105,7 @@ pub(crate) struct CallCatalog {
 impl CallCatalog {
     /// Stores the facts of a table. A table whose facts have not changed keeps its version.
     pub(crate) fn put(&self, oid: u32, facts: Facts) -> Arc<Table> {
-        let mut tables = lock(&self.tables);
+        let mut tables = self.tables.lock();
         let spelling = facts.print.as_ref().map(|print| print.spelling.clone());
         let key = (oid, spelling.unwrap_or_default());
         if let Some(known) = tables.get(&key).filter(|known| known.facts == facts) {
@@ -117,7 +118,7 @@ impl CallCatalog {
         if tables.len() >= MOST {
             tables.clear();
         }
-        lock(&self.known).forget(oid);
+        self.known.lock().forget(oid);
         tables.insert(key, table.clone());
         table
     }
@@ -125,23 +126,23 @@ impl CallCatalog {
     /// Returns a description without types for a statement that is described for the first time, if
     /// its table was read for another statement.
     pub(crate) fn first_description(&self, parsed: &ParsedStatement) -> Option<Description> {
-        lock(&self.known).first_description(parsed)
+        self.known.lock().first_description(parsed)
     }
 
     /// Notes the table that was read for a statement.
     pub(crate) fn note_table(&self, parsed: &ParsedStatement, description: &Description) {
-        lock(&self.known).note(parsed, description);
+        self.known.lock().note(parsed, description);
     }
 
     /// Notes the meaning of a statement.
     pub(crate) fn note(&self, statement: &Arc<Statement>, meaning: &Arc<Meaning>) {
-        lock(&self.statements).entry(statement).meaning = Arc::downgrade(meaning);
+        self.statements.lock().entry(statement).meaning = Arc::downgrade(meaning);
     }
 
     /// Returns the meaning of a statement when it was described; `None` if the statement is not
     /// referenced any more, or if it was described elsewhere.
     pub(crate) fn meaning(&self, statement: &Statement) -> Option<Arc<Meaning>> {
-        let statements = lock(&self.statements);
+        let statements = self.statements.lock();
         statements.known.get(&statement.id())?.meaning.upgrade()
     }
 
@@ -149,7 +150,7 @@ impl CallCatalog {
     /// described again.
     pub(crate) fn retire(&self, table: &Table) {
         if let Some(oid) = table.oid() {
-            lock(&self.known).forget(oid);
+            self.known.lock().forget(oid);
         }
         let relies = |found: &Option<(u64, Renewed)>| match found {
             Some((_, Renewed::Joined(meaning))) => meaning.table.version == table.version,
@@ -159,7 +160,7 @@ impl CallCatalog {
             let meaning = known.meaning.upgrade();
             meaning.is_some_and(|meaning| meaning.table.oid() == table.oid())
         };
-        for known in lock(&self.statements).known.values_mut() {
+        for known in self.statements.lock().known.values_mut() {
             for renewed in known.renewed.iter_mut().filter(|found| relies(found)) {
                 *renewed = None;
             }
@@ -179,7 +180,7 @@ impl CallCatalog {
             },
             Err(apart) => (Level::Apart, Some(apart.clone())),
         };
-        let mut all = lock(&self.standings);
+        let mut all = self.standings.lock();
         if all.len() >= MOST {
             all.clear();
         }
@@ -188,7 +189,7 @@ impl CallCatalog {
 
     /// Returns the standings of all tables, sorted by table and operation.
     pub(crate) fn standings(&self) -> Vec<Standing> {
-        let all = lock(&self.standings);
+        let all = self.standings.lock();
         let mut all: Vec<_> = all.iter().collect();
         all.sort_by_cached_key(|((table, op), _)| (table.to_string(), *op));
         let mut standings = Vec::new();
@@ -207,7 +208,7 @@ impl CallCatalog {
         if !call.statement.is_retired() {
             return None;
         }
-        let statements = lock(&self.statements);
+        let statements = self.statements.lock();
         let known = statements.known.get(&call.statement.id())?;
         let [reported, fresh] = &known.renewed;
         if call.fresh { fresh } else { reported }.clone()
@@ -221,13 +222,9 @@ impl CallCatalog {
     /// Stores the result of describing the call's statement again.
     pub(crate) fn renew(&self, call: &SqlCall, found: Renewed) {
         let generation = self.versions.fetch_add(1, Ordering::Relaxed) + 1;
-        let mut statements = lock(&self.statements);
+        let mut statements = self.statements.lock();
         let [reported, fresh] = &mut statements.entry(&call.statement).renewed;
         let slot = if call.fresh { fresh } else { reported };
         *slot = Some((generation, found));
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

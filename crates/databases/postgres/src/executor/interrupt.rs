@@ -1,10 +1,11 @@
 //! Cancels a connection's batch from outside the connection.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use windrow_core::{Canceller, Fault};
 use windrow_pgwire::wire::{CancelKey, Wire};
 
@@ -30,11 +31,7 @@ impl Interrupt {
 
     /// Records the cancel key of the connection that has replaced the previous one.
     pub(crate) fn moved_to(&self, wire: &Wire) {
-        *self.key() = wire.cancel_key();
-    }
-
-    fn key(&self) -> MutexGuard<'_, CancelKey> {
-        self.key.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.key.lock() = wire.cancel_key();
     }
 
     /// Begins a batch: drops a cancel request for the previous one.
@@ -52,7 +49,7 @@ impl Interrupt {
 impl Canceller for Interrupt {
     async fn cancel(&self) -> Result<(), Fault> {
         self.asked.store(true, Ordering::Relaxed);
-        let key = self.key().clone();
+        let key = self.key.lock().clone();
         let sent = key.send(CANCEL_TIMEOUT).await;
         sent.map_err(|error| Fault::unavailable(error.to_string()))
     }

@@ -40,9 +40,10 @@ mod transfer;
 mod verbatim;
 mod without_bad;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use windrow_bookkeeping::TableOfMarks;
 use windrow_core::{
     Bulk, Fault, FaultClass, Holds, LoadColumn, LoadPlan, Loader, Marks, Means, Rows, TableName,
@@ -77,15 +78,11 @@ impl Copy {
     }
 
     async fn wire(&self) -> Result<(Wire, &'static Dialect), Fault> {
-        let mut spare = self.spare().take();
+        let mut spare = self.spare.lock().take();
         match spare.take_if(|(wire, _)| wire.is_alive()) {
             Some(spare) => Ok(spare),
             None => self.server.wire().await,
         }
-    }
-
-    fn spare(&self) -> MutexGuard<'_, Option<(Wire, &'static Dialect)>> {
-        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn layout(
@@ -133,7 +130,7 @@ impl Bulk for Copy {
         let (mut wire, dialect) = self.wire().await?;
         let read = schema::read_unproven(&mut wire, table, dialect).await;
         if wire.is_usable() {
-            self.spare().replace((wire, dialect));
+            self.spare.lock().replace((wire, dialect));
         }
         let facts = read.map_err(|broken| broken.unavailable())??;
         let creates = self.server.options.create_tables;
@@ -155,7 +152,7 @@ impl Bulk for Copy {
         let extends = self.server.options.extend_tables;
         let grown = create::grow(&mut wire, dialect, &plan.table, &demand, extends).await;
         if wire.is_usable() {
-            self.spare().replace((wire, dialect));
+            self.spare.lock().replace((wire, dialect));
         }
         grown.map_err(|broken| broken.unavailable())??;
         Ok(true)

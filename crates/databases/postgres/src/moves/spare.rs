@@ -1,9 +1,9 @@
 //! Keeps the connection of one step of a move for the next, so that each step need not open its
 //! own.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use windrow_core::TableName;
 use windrow_pgwire::wire::Wire;
@@ -28,13 +28,9 @@ pub(super) struct Spare {
 }
 
 impl Spare {
-    fn lock(&self) -> MutexGuard<'_, Option<(Visit, Instant)>> {
-        self.resting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Takes the connection, if there is one that is still usable.
     pub(super) fn take(&self) -> Option<Visit> {
-        let resting = self.lock().take();
+        let resting = self.resting.lock().take();
         let (mut visit, since) = resting?;
         if since.elapsed() < MAX_IDLE && visit.wire.is_alive() {
             return Some(visit);
@@ -45,7 +41,7 @@ impl Spare {
 
     /// Leaves a connection to the next step.
     pub(super) fn leave(&self, visit: Visit) {
-        let other = self.lock().replace((visit, Instant::now()));
+        let other = self.resting.lock().replace((visit, Instant::now()));
         if let Some((other, _)) = other {
             part(other);
         }
@@ -54,7 +50,7 @@ impl Spare {
 
 impl Drop for Spare {
     fn drop(&mut self) {
-        let resting = self.lock().take();
+        let resting = self.resting.lock().take();
         if let Some((visit, _)) = resting {
             part(visit);
         }

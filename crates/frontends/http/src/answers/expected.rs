@@ -3,9 +3,10 @@
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::RwLock;
 use smallvec::SmallVec;
 use tokio::time::timeout;
 use windrow_core::budget::SHORT;
@@ -78,12 +79,12 @@ impl UsualAnswers {
             return None;
         }
         let kind = self.hasher.hash_one((&shape.table, &shape.returning));
-        let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.kept.read();
         if let Some(usual) = kept.get(&kind) {
             return Some(Arc::clone(usual));
         }
         drop(kept);
-        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.write();
         if kept.len() >= MAX_KINDS {
             kept.clear();
         }
@@ -216,12 +217,7 @@ mod tests {
         drop(next.known(room, &[found(1)].into_iter().collect()));
         assert_eq!(room.held(), 0);
         for _ in 0..1000 {
-            usual
-                .kept
-                .read()
-                .unwrap()
-                .values()
-                .for_each(|usual| usual.note(1));
+            usual.kept.read().values().for_each(|usual| usual.note(1));
         }
         let mut short = [get()];
         assert!(usual.of(&mut short).is_some() && !short[0].has_long_answer());

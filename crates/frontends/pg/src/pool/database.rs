@@ -1,10 +1,11 @@
 //! The server connections of one database: their limit, and the idle ones.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use windrow_core::Name;
 use windrow_pgwire::Target;
 
@@ -79,7 +80,7 @@ impl Database {
 
     pub(super) fn slot(self: &Arc<Self>, role: &Name, slot: ConnectionSlot) -> Slot {
         self.metrics.servers_used.inc();
-        *self.used().entry(Name::clone(role)).or_default() += 1;
+        *self.used.lock().entry(Name::clone(role)).or_default() += 1;
         Slot {
             database: Arc::clone(self),
             role: Name::clone(role),
@@ -99,14 +100,14 @@ impl Database {
 
     /// Takes an idle connection, if there is one of the kind.
     pub(super) fn take_idle(&self, kind: &ConnectionKind, who: &Who) -> Option<Parked> {
-        let parked = self.idle().take(kind, who)?;
+        let parked = self.idle.lock().take(kind, who)?;
         self.metrics.servers_idle.dec();
         Some(parked)
     }
 
     /// Keeps a connection that was given back.
     pub(super) fn park(&self, parked: Parked) {
-        let mut idle = self.idle();
+        let mut idle = self.idle.lock();
         if parked.generation == self.generation.load(Ordering::SeqCst) {
             self.metrics.servers_idle.inc();
             idle.put(parked);
@@ -118,7 +119,7 @@ impl Database {
     /// Lets no other session use the connections that exist now.
     pub(super) fn retire(&self) {
         self.generation.fetch_add(1, Ordering::SeqCst);
-        let idle = self.idle().all();
+        let idle = self.idle.lock().all();
         self.closed(idle.len());
         for parked in idle {
             tokio::spawn(parked.wire.terminate());
@@ -130,12 +131,12 @@ impl Database {
     }
 
     pub(super) async fn sweep(&self) {
-        let superfluous = self.idle().superfluous(self.idle_time);
+        let superfluous = self.idle.lock().superfluous(self.idle_time);
         self.end(superfluous).await;
     }
 
     pub(super) async fn close(&self) {
-        let all = self.idle().all();
+        let all = self.idle.lock().all();
         self.end(all).await;
     }
 
@@ -159,13 +160,13 @@ impl Database {
             ..ServerLine::default()
         };
         let mut lines: BTreeMap<Name, ServerLine> = BTreeMap::new();
-        for (role, used) in &*self.used() {
+        for (role, used) in &*self.used.lock() {
             lines
                 .entry(Name::clone(role))
                 .or_insert_with(|| line(role))
                 .used = *used;
         }
-        for parked in self.idle().iter() {
+        for parked in self.idle.lock().iter() {
             let role = &parked.kind.role;
             lines
                 .entry(Name::clone(role))
@@ -173,15 +174,6 @@ impl Database {
                 .idle += 1;
         }
         lines.into_values().collect()
-    }
-
-    fn idle(&self) -> MutexGuard<'_, Idle> {
-        // Each change is a single insertion or removal, so a panic leaves the list consistent.
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn used(&self) -> MutexGuard<'_, BTreeMap<Name, usize>> {
-        self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -194,7 +186,7 @@ impl Slot {
 impl Drop for Slot {
     fn drop(&mut self) {
         self.database.metrics.servers_used.dec();
-        let mut used = self.database.used();
+        let mut used = self.database.used.lock();
         if let Some(count) = used.get_mut(&self.role) {
             *count -= 1;
             if *count == 0 {
@@ -207,7 +199,7 @@ impl Drop for Slot {
 impl IdleConnections for Database {
     /// Idle connections have no slots, but there are never more of them than free slots.
     fn shrink(&self, free: usize) {
-        let superfluous = self.idle().beyond(free);
+        let superfluous = self.idle.lock().beyond(free);
         self.closed(superfluous.len());
         for parked in superfluous {
             tokio::spawn(parked.wire.terminate());

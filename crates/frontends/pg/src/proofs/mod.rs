@@ -17,9 +17,10 @@ mod catalog;
 mod verdict;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use windrow_core::Name;
 use windrow_pgwire::wire::{Broken, Wire};
@@ -86,7 +87,7 @@ impl Proofs {
         names: &Arc<Names>,
         scope: Scope,
     ) -> Option<Verdict> {
-        let mut all = self.lock();
+        let mut all = self.0.lock();
         let known = all.get_mut(database)?;
         let age = known.age().filter(|age| *age < MAX_STAMP_AGE)?;
         let verdict = known.verdict(&(Arc::clone(names), scope))?;
@@ -110,7 +111,7 @@ impl Proofs {
         self.look(wire, database, asking).await?;
         let question = (Arc::clone(names), scope);
         let epoch = {
-            let mut all = self.lock();
+            let mut all = self.0.lock();
             let known = all.entry(Name::clone(database)).or_default();
             if let Some(verdict) = known.verdict(&question) {
                 return Ok(Judgement {
@@ -122,7 +123,7 @@ impl Proofs {
             known.epoch
         };
         let verdict = catalog::ask(wire, (names, scope), asking, trusted).await?;
-        let mut all = self.lock();
+        let mut all = self.0.lock();
         let known = all.entry(Name::clone(database)).or_default();
         if known.answers.len() >= MAX_VERDICTS {
             known.answers.clear();
@@ -149,14 +150,14 @@ impl Proofs {
     ) -> Result<(), Broken> {
         let asked = Instant::now();
         {
-            let mut all = self.lock();
+            let mut all = self.0.lock();
             let known = all.entry(Name::clone(database)).or_default();
             if known.age().is_some_and(|age| age < MAX_STAMP_AGE / 2) {
                 return Ok(());
             }
         }
         let stamp = catalog::stamp(wire, asking).await?;
-        let mut all = self.lock();
+        let mut all = self.0.lock();
         let known = all.entry(Name::clone(database)).or_default();
         known.claimed = false;
         let is_same = match (&stamp, &known.stamp) {
@@ -170,22 +171,17 @@ impl Proofs {
 
     /// Returns the newest known epoch of the catalog.
     pub(crate) fn epoch(&self, database: &Name) -> u64 {
-        self.lock().get(database).map_or(0, |known| known.epoch)
+        self.0.lock().get(database).map_or(0, |known| known.epoch)
     }
 
     /// Notes that the catalog is being changed, until the result is dropped.
     pub(crate) fn changing(self: &Arc<Self>, database: &Name) -> CatalogChange {
-        let mut all = self.lock();
+        let mut all = self.0.lock();
         all.entry(Name::clone(database)).or_default().changing += 1;
         CatalogChange {
             proofs: Arc::clone(self),
             database: Name::clone(database),
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Name, DatabaseVerdicts>> {
-        // Each change is a single operation, so a panic leaves the map consistent.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -205,7 +201,7 @@ impl DatabaseVerdicts {
 
 impl Drop for CatalogChange {
     fn drop(&mut self) {
-        let mut all = self.proofs.lock();
+        let mut all = self.proofs.0.lock();
         let known = all.entry(Name::clone(&self.database)).or_default();
         known.changing = known.changing.saturating_sub(1);
         known.epoch += 1;
@@ -224,7 +220,7 @@ mod tests {
     }
 
     fn keep(proofs: &Proofs, database: &Name, names: &Arc<Names>, verdict: Verdict) {
-        let mut all = proofs.lock();
+        let mut all = proofs.0.lock();
         let known = all.entry(Name::clone(database)).or_default();
         known.stamp = Some(("1".into(), Instant::now()));
         let epoch = known.epoch;

@@ -5,9 +5,10 @@
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
+use parking_lot::{Mutex, MutexGuard};
 use windrow_core::{Described, Fault, ParsedStatement, Statement};
 use windrow_sql::Lifter;
 
@@ -85,10 +86,10 @@ impl StatementCache {
 
     /// Lends the buffers for lifting.
     pub(super) fn with_lifter<T>(&self, run: impl FnOnce(&mut Lifter) -> T) -> T {
-        let mut lifter = lock(&self.lifters).pop().unwrap_or_default();
+        let mut lifter = self.lifters.lock().pop().unwrap_or_default();
         let result = run(&mut lifter);
         lifter.clear();
-        let mut lifters = lock(&self.lifters);
+        let mut lifters = self.lifters.lock();
         if lifters.len() < MAX_LIFTERS {
             lifters.push(lifter);
         }
@@ -175,7 +176,7 @@ impl StatementCache {
         let [first, ..] = &self.shards;
         let place = usize::try_from(hash >> 32).unwrap_or_default() % SHARDS;
         let shard = self.shards.get(place).unwrap_or(first);
-        lock(shard)
+        shard.lock()
     }
 }
 
@@ -273,11 +274,6 @@ impl Shard {
         }
         self.bytes += bytes;
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic leaves the maps consistent.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use windrow_core::{Arguments, Described, Formats, Origin, ParsedStatement, Signature, Statement};
 use windrow_sql::{
     Apart, BlockStatement, Commits, Effect, MAX_SCANNED, NameUsage, Names, Property, Reading,
@@ -173,7 +174,7 @@ impl CachedStatement {
     /// Returns roughly the memory that it takes, in bytes: the parsed form is several times as
     /// large as the text.
     pub(super) fn bytes(&self) -> usize {
-        let lanes = self.lanes();
+        let lanes = self.lanes.lock();
         let in_lanes = lanes.values().map(|known| bytes(&known.described));
         let in_lanes = in_lanes.sum::<usize>().min(MAX_COUNTED_BYTES);
         let literals = self.lifted.as_ref().map_or(0, |lifted| lifted.bytes());
@@ -182,7 +183,7 @@ impl CachedStatement {
 
     /// Returns the meaning in a lane, if that is known.
     pub(super) fn in_lane(&self, lane: &Lane) -> Option<Described> {
-        let lanes = self.lanes();
+        let lanes = self.lanes.lock();
         let InLane {
             described, since, ..
         } = lanes.get(&lane.number)?;
@@ -200,7 +201,7 @@ impl CachedStatement {
             described: described.clone(),
             since,
         };
-        let mut lanes = self.lanes();
+        let mut lanes = self.lanes.lock();
         lanes.retain(|_, known| known.lane.strong_count() > 0);
         lanes.insert(lane.number, known);
         bytes(described)
@@ -213,23 +214,18 @@ impl CachedStatement {
         statement: &Arc<Statement>,
         asked: Instant,
     ) -> bool {
-        let lanes = self.lanes();
+        let lanes = self.lanes.lock();
         let known = lanes.get(&lane.number);
         known.is_some_and(|known| known.is(statement) && known.since >= asked)
     }
 
     /// Notes that a statement is still its meaning in a lane, by an answer of this moment.
     pub(super) fn renew(&self, lane: &Lane, statement: &Arc<Statement>, since: Instant) {
-        let mut lanes = self.lanes();
+        let mut lanes = self.lanes.lock();
         let known = lanes.get_mut(&lane.number);
         if let Some(known) = known.filter(|known| known.is(statement)) {
             known.since = since;
         }
-    }
-
-    fn lanes(&self) -> MutexGuard<'_, HashMap<u64, InLane, foldhash::fast::FixedState>> {
-        // Each change is a single insertion or removal, so a panic leaves the map consistent.
-        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
