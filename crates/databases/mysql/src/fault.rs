@@ -70,12 +70,14 @@ impl Trouble {
             fault,
         }))
     }
+}
 
-    /// Returns the fault for a client, if nothing was written.
-    pub(super) fn into_fault(self) -> Fault {
-        match self {
-            Self::Refused(refusal) => refusal.fault,
-            Self::Lost(why) => unavailable(&why),
+/// The fault for a client, if nothing was written.
+impl From<Trouble> for Fault {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::Refused(refusal) => refusal.fault,
+            Trouble::Lost(why) => unavailable(&why),
         }
     }
 }

@@ -79,14 +79,14 @@ impl Inventory for MysqlInventory {
         let mut session = self.session().await?;
         let told = tables(&mut session).await;
         session.close().await;
-        told.map_err(Trouble::into_fault)
+        Ok(told?)
     }
 
     async fn table(&self, name: &TableName) -> Result<Option<KeyedTable>, Fault> {
         let mut session = self.session().await?;
         let described = describe(&mut session, name).await;
         session.close().await;
-        described.map_err(Trouble::into_fault)
+        Ok(described?)
     }
 
     async fn rows(&self, page: &RowPage<'_>) -> Result<Vec<Row>, Fault> {
@@ -110,8 +110,7 @@ impl Inventory for MysqlInventory {
 }
 
 async fn executing(session: &mut Session) -> Result<Vec<String>, Fault> {
-    let rows = session.rows(STATEMENTS).await;
-    let rows = rows.map_err(Trouble::into_fault)?;
+    let rows = session.rows(STATEMENTS).await?;
     Ok(rows.iter().map(|row| text(row, 0)).collect())
 }
 
@@ -170,8 +169,7 @@ fn keeps(column: &Column) -> bool {
 }
 
 async fn rows(session: &mut Session, page: &RowPage<'_>) -> Result<Vec<Row>, Fault> {
-    let facts = schema::read(session, page.table).await;
-    let Some(facts) = facts.map_err(Trouble::into_fault)? else {
+    let Some(facts) = schema::read(session, page.table).await? else {
         return Ok(Vec::new());
     };
     let column = |name: &Name| facts.columns.iter().find(|column| column.name == *name);
@@ -192,10 +190,9 @@ async fn rows(session: &mut Session, page: &RowPage<'_>) -> Result<Vec<Row>, Fau
             true => format!("SET SESSION max_statement_time = {}", time.as_secs()),
             false => format!("SET SESSION max_execution_time = {}", time.as_millis()),
         };
-        session.say(&limit).await.map_err(Trouble::into_fault)?;
+        session.say(&limit).await?;
     }
-    let fetched = session.fetch(&sql, cells, page.bytes).await;
-    let fetched = fetched.map_err(Trouble::into_fault)?;
+    let fetched = session.fetch(&sql, cells, page.bytes).await?;
     let kinds: Vec<Option<Kind>> = page
         .columns
         .iter()

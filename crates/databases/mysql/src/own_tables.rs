@@ -64,7 +64,7 @@ impl OwnSession for MysqlOwnSession {
     async fn columns(&mut self, table: OwnTable) -> Result<Vec<String>, Fault> {
         let name = TableName::bare(table.name());
         let sql = about("COLUMNS", "COLUMN_NAME", "TABLE", &name, "");
-        let rows = self.session.rows(&sql).await.map_err(Trouble::into_fault)?;
+        let rows = self.session.rows(&sql).await?;
         Ok(rows.iter().filter_map(|row| get(row, 0)).collect())
     }
 
@@ -79,7 +79,7 @@ impl OwnSession for MysqlOwnSession {
             Err(Trouble::Refused(refusal)) if RACED.contains(&refusal.number) => {
                 Ok(TableChange::Raced(refusal.fault))
             }
-            Err(trouble) => Err(trouble.into_fault()),
+            Err(trouble) => Err(trouble.into()),
         }
     }
 
@@ -94,7 +94,7 @@ impl OwnSession for MysqlOwnSession {
                 run(&mut self.session, &sql).await
             }
         };
-        answered.map_err(Trouble::into_fault)
+        Ok(answered?)
     }
 
     async fn close(self: Box<Self>) {

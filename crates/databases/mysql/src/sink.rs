@@ -15,7 +15,6 @@ use windrow_database::Options;
 use super::catalog::proof::has_privilege;
 use super::executor::cache::Catalog;
 use super::executor::connection::Connection;
-use super::fault::Trouble;
 use super::inventory::MysqlInventory;
 use super::load::MysqlBulk;
 use super::moves;
@@ -114,7 +113,7 @@ impl MysqlSink {
     async fn rights(&self) -> Result<WriteRights, Fault> {
         let mut session = Session::connect(&self.opts, None, &self.options).await?;
         let mut read = async |sql: &str| {
-            let rows = session.rows(sql).await.map_err(Trouble::into_fault)?;
+            let rows = session.rows(sql).await?;
             let first = |row: &Row| row.get_opt::<String, _>(0)?.ok();
             Ok::<Vec<String>, Fault>(rows.iter().filter_map(first).collect())
         };
@@ -146,7 +145,7 @@ impl MysqlSink {
             let mut session = Session::connect(&self.opts, None, &self.options).await?;
             let answer = session.rows(sql).await;
             session.close().await;
-            answer.map(|_| ()).map_err(Trouble::into_fault)
+            answer.map(|_| ()).map_err(Fault::from)
         };
         match tokio::time::timeout(PING_TIMEOUT, sign).await {
             Ok(answer) => answer,

@@ -2,7 +2,7 @@
 
 use windrow_core::{Fault, FaultClass, LoadFault, Rows};
 
-use super::fault::{miscounted, of_trouble};
+use super::fault::miscounted;
 use super::feed;
 use super::insert;
 use super::plan::{Load, Way};
@@ -33,7 +33,7 @@ impl MysqlLoader {
     /// Opens the transaction and checks that the table is as it was described.
     pub(super) async fn open(&mut self) -> Result<(), LoadFault> {
         let (seen, ended) = self.session.looks(&self.load.open).await;
-        ended.map_err(of_trouble)?;
+        ended?;
         if guard::holds(&self.load.print, &seen) {
             return Ok(());
         }
@@ -52,7 +52,7 @@ impl MysqlLoader {
         written: u64,
     ) -> Result<Fault, LoadFault> {
         let sql = "SHOW WARNINGS LIMIT 1";
-        let rows = self.session.rows(sql).await.map_err(of_trouble)?;
+        let rows = self.session.rows(sql).await?;
         let warning = rows.first().and_then(|row| get::<String>(row, 2));
         Ok(match warning {
             Some(warning) => Fault::new(FaultClass::Other, "01000", warning),
@@ -101,7 +101,7 @@ pub(super) async fn send(
             fed = &mut feeding => (loading.await, fed),
         }
     };
-    let answer = said.map_err(of_trouble)?;
+    let answer = said?;
     fed.map_err(LoadFault::Refused)?;
     Ok(answer)
 }

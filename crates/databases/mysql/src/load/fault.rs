@@ -4,25 +4,26 @@ use windrow_core::{Fault, FaultClass, LoadFault};
 
 use crate::fault::{Scope, Trouble, unavailable};
 
-/// Classifies a failure before the commit.
-pub(super) fn of_trouble(trouble: Trouble) -> LoadFault {
-    match trouble {
-        Trouble::Lost(why) => LoadFault::Again(unavailable(&why)),
-        Trouble::Refused(refusal) => match (refusal.scope, refusal.fault.class) {
-            (Scope::Lock | Scope::Transaction | Scope::Connection, _) => {
-                LoadFault::Again(refusal.fault)
-            }
+/// A failure before the commit.
+impl From<Trouble> for LoadFault {
+    fn from(trouble: Trouble) -> Self {
+        let refusal = match trouble {
+            Trouble::Lost(why) => return Self::Again(unavailable(&why)),
+            Trouble::Refused(refusal) => refusal,
+        };
+        match (refusal.scope, refusal.fault.class) {
+            (Scope::Lock | Scope::Transaction | Scope::Connection, _) => Self::Again(refusal.fault),
             (_, FaultClass::NoTable | FaultClass::NoColumn | FaultClass::Denied) => {
-                LoadFault::Hopeless(refusal.fault)
+                Self::Hopeless(refusal.fault)
             }
-            _ => LoadFault::Refused(refusal.fault),
-        },
+            _ => Self::Refused(refusal.fault),
+        }
     }
 }
 
 /// Classifies a failure to write a mark, which is no fault of the rows.
 pub(super) fn of_mark(trouble: Trouble) -> LoadFault {
-    match of_trouble(trouble) {
+    match trouble.into() {
         LoadFault::Refused(fault) => LoadFault::Hopeless(fault),
         other => other,
     }

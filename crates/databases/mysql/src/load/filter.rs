@@ -3,7 +3,7 @@
 use windrow_core::{Fault, Filtered, LoadFault, Loaded, Rows};
 
 use super::connection::{MysqlLoader, send};
-use super::fault::{miscounted, of_trouble};
+use super::fault::miscounted;
 use super::plan::Way;
 use super::selection::Selection;
 use super::verdict::{Verdict, judge};
@@ -36,8 +36,7 @@ impl MysqlLoader {
     /// Leaves out the rows whose values their columns cannot hold, as far as the temporary table
     /// shows it.
     async fn probe(&mut self, rows: &Rows, selection: &mut Selection) -> Result<(), LoadFault> {
-        let ready = self.probe.ready(&mut self.session, &self.load).await;
-        let Some(fill) = ready.map_err(of_trouble)? else {
+        let Some(fill) = self.probe.ready(&mut self.session, &self.load).await? else {
             return Ok(());
         };
         let filled = send(&mut self.session, &self.load, fill, rows, Some(selection)).await;
@@ -50,7 +49,7 @@ impl MysqlLoader {
         let useful = !matches!(found, Ok(None));
         let emptied = self.probe.empty(&mut self.session, useful).await;
         let found = found?;
-        emptied.map_err(of_trouble)?;
+        emptied?;
         if let Some(verdict) = found {
             leave(selection, &verdict.spoiled);
         }
@@ -81,7 +80,7 @@ impl MysqlLoader {
                     false => Err(LoadFault::Refused(miscounted(sent, written))),
                 };
             }
-            self.session.say("ROLLBACK").await.map_err(of_trouble)?;
+            self.session.say("ROLLBACK").await?;
         }
         Err(LoadFault::Refused(Fault::internal(format!(
             "LOAD DATA found other values that do not fit each of {MAX_TRIES} times"
@@ -104,8 +103,7 @@ impl MysqlLoader {
             return Err(LoadFault::Refused(Fault::internal(message)));
         }
         let numbering = self.probe.numbering();
-        let warnings = warnings::read(&mut self.session, count).await;
-        let warnings = warnings.map_err(of_trouble)?;
+        let warnings = warnings::read(&mut self.session, count).await?;
         match warnings.and_then(|warnings| judge(&warnings, selection, numbering, ignores)) {
             Some(verdict) => Ok(verdict),
             None => {

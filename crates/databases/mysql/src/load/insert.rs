@@ -5,7 +5,6 @@
 
 use windrow_core::{Fault, LoadFault, Rows};
 
-use super::fault::of_trouble;
 use super::plan::Load;
 use crate::session::Session;
 
@@ -37,7 +36,7 @@ pub(super) async fn write(
             sql.push_str(", ");
             continue;
         }
-        let said = session.write(&sql).await.map_err(of_trouble)?;
+        let said = session.write(&sql).await?;
         (written, warnings) = (written + said.0, warnings + said.1);
         sql.truncate(load.sql.len());
     }

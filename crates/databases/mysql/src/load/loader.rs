@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use windrow_core::{Claim, Contents, Filtered, LoadFault, Loaded, Loader, Rows};
 
 use super::connection::{MysqlLoader, write};
-use super::fault::{miscounted, of_mark, of_trouble};
+use super::fault::{miscounted, of_mark};
 use crate::fault::{DUPLICATE, Scope, Trouble, unavailable, unknown};
 use crate::own_tables::insert_marks;
 use crate::values::cell::get;
@@ -109,11 +109,7 @@ impl MysqlLoader {
 
     /// Returns the number of warnings, if each of them reports a key that exists already.
     async fn duplicates(&mut self) -> Result<Option<u64>, LoadFault> {
-        let rows = self
-            .session
-            .rows("SHOW WARNINGS")
-            .await
-            .map_err(of_trouble)?;
+        let rows = self.session.rows("SHOW WARNINGS").await?;
         let duplicate = |row: &mysql_async::Row| get::<u32>(row, 1) == Some(DUPLICATE.into());
         Ok(rows.iter().all(duplicate).then_some(rows.len() as u64))
     }

@@ -59,7 +59,6 @@ use windrow_database::demand::Demand;
 use self::connection::MysqlLoader;
 use super::catalog::create;
 use super::catalog::schema;
-use super::fault::Trouble;
 use super::own_tables::MysqlBookkeeping;
 use super::session::Session;
 use super::values::column::{Column, Kind};
@@ -108,7 +107,7 @@ impl Bulk for MysqlBulk {
         let mut session = self.connect().await?;
         let facts = schema::read(&mut session, table).await;
         session.close().await;
-        let facts = facts.map_err(Trouble::into_fault)?;
+        let facts = facts?;
         Ok(facts.map(|facts| {
             let grows = self.options.create_tables && facts.ours;
             let columns = facts.columns.into_iter();
@@ -127,7 +126,7 @@ impl Bulk for MysqlBulk {
         let extends = self.options.extend_tables;
         let grown = create::grow(&mut session, &plan.table, &demand, extends).await;
         session.close().await;
-        grown.map_err(Trouble::into_fault)?;
+        grown?;
         Ok(true)
     }
 

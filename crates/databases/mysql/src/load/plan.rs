@@ -110,15 +110,14 @@ pub(super) async fn make(
     plan: &LoadPlan,
     creates: bool,
 ) -> Result<Load, Fault> {
-    let way = prepare(session).await.map_err(Trouble::into_fault)?;
-    let facts = schema::read(session, &plan.table).await;
-    let facts = facts.map_err(Trouble::into_fault)?;
+    let way = prepare(session).await?;
+    let facts = schema::read(session, &plan.table).await?;
     let facts = facts.ok_or_else(|| {
         let message = format!("no such table: {}", plan.table);
         Fault::new(FaultClass::NoTable, "42P01", message).with_table(Some(&*plan.table.table))
     })?;
     let asked = about("COLUMNS", MORE, "TABLE", &plan.table, "");
-    let more = session.rows(&asked).await.map_err(Trouble::into_fault)?;
+    let more = session.rows(&asked).await?;
     of_facts(plan, &facts, &more, creates, way)
 }
 

@@ -6,7 +6,6 @@ use mysql_async::Opts;
 use windrow_core::Fault;
 use windrow_database::Options;
 
-use crate::fault::Trouble;
 use crate::session::Session;
 
 /// The lock timeout of a mover's statement, after which its batch is undone and runs again.
@@ -21,6 +20,6 @@ pub(super) async fn connect(opts: &Opts, options: &Options) -> Result<Session, F
          innodb_lock_wait_timeout = {wait}, lock_wait_timeout = {wait}"
     );
     let (_, ended) = session.script(&settings).await;
-    ended.map_err(Trouble::into_fault)?;
+    ended?;
     Ok(session)
 }

@@ -18,17 +18,12 @@ pub(super) async fn open(
     table: &TableName,
     create: bool,
 ) -> Result<Destination, Fault> {
-    if is_same(session, &source.name, table)
-        .await
-        .map_err(Trouble::into_fault)?
-    {
+    if is_same(session, &source.name, table).await? {
         return Err(moved::into_source(table));
     }
     let mut facts = survey::facts(session, table).await?;
     if facts.is_none() && create {
-        make(session, source, table)
-            .await
-            .map_err(Trouble::into_fault)?;
+        make(session, source, table).await?;
         facts = survey::facts(session, table).await?;
     }
     let Some(facts) = facts else {
@@ -38,9 +33,8 @@ pub(super) async fn open(
         return Err(no_transactions(table));
     }
     let mut outside = survey::outside(&facts);
-    let required = survey::required(session, table, &facts).await;
-    outside.required = required.map_err(Trouble::into_fault)?;
-    // The server ignores case in names of columns.
+    outside.required = survey::required(session, table, &facts).await?;
+    // The server does not tell names of columns apart that differ in their case.
     let names = outside.columns.iter_mut().chain(&mut outside.generated);
     for name in names.chain(&mut outside.required) {
         let lower = name.to_lowercase();

@@ -10,7 +10,6 @@ use windrow_database::quote::backtick::{push_idents, push_table};
 use super::keys;
 use super::keys::{Key, Runs, conditions};
 use super::source::Source;
-use crate::fault::Trouble;
 use crate::session::Session;
 use crate::values::decode;
 
@@ -71,10 +70,7 @@ async fn insert(session: &mut Session, cells: Vec<Cell>, letters: usize) -> Resu
         "INSERT INTO {REJECTED} (source, destination, `key`, `row`, code, message, `constraint`) VALUES {}",
         vec![group; letters].join(", ")
     );
-    session
-        .execute(&sql, cells)
-        .await
-        .map_err(Trouble::into_fault)?;
+    session.execute(&sql, cells).await?;
     Ok(())
 }
 
@@ -94,8 +90,7 @@ async fn read(
     let mut rows = HashMap::new();
     for (condition, _) in conditions(&source.key, keys, Runs::Whole) {
         let sql = format!("{head}{condition}");
-        let fetched = session.fetch(&sql, Vec::new(), usize::MAX).await;
-        let fetched = fetched.map_err(Trouble::into_fault)?;
+        let fetched = session.fetch(&sql, Vec::new(), usize::MAX).await?;
         for mut cells in fetched.rows {
             let mut columns = fetched.columns.iter();
             let rest = cells.split_off(source.key.len().min(cells.len()));

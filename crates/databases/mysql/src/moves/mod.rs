@@ -57,7 +57,6 @@ use windrow_database::Options;
 use self::connect::connect;
 use self::mover::MysqlMover;
 use self::source::Source;
-use super::fault::Trouble;
 use super::own_tables::MysqlBookkeeping;
 use super::session::Session;
 use super::values::cell::get;
@@ -90,14 +89,14 @@ impl Moves for MysqlMoves {
         let mut session = self.connect().await?;
         let place = survey::place(&mut session).await;
         session.close().await;
-        place.map_err(Trouble::into_fault)
+        Ok(place?)
     }
 
     async fn name_limit(&self) -> Result<NameLimit, Fault> {
         let mut session = self.connect().await?;
         let rows = session.rows("SELECT @@lower_case_table_names").await;
         session.close().await;
-        let rows = rows.map_err(Trouble::into_fault)?;
+        let rows = rows?;
         let folds = rows.first().and_then(|row| get::<u64>(row, 0));
         Ok(NameLimit::Plain {
             most: NAME_CHARS,

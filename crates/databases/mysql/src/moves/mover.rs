@@ -72,7 +72,7 @@ impl MysqlMover {
             }
             Err(trouble) => {
                 self.undo().await;
-                Err(trouble.into_fault())
+                Err(trouble.into())
             }
         }
     }
@@ -215,7 +215,7 @@ impl MysqlMover {
 
     fn fault(&self, broken: Broken, tables: &[&TableName]) -> Fault {
         match broken {
-            Broken::Failed { trouble, .. } => trouble.into_fault(),
+            Broken::Failed { trouble, .. } => trouble.into(),
             Broken::Miscounted {
                 verb: Verb::Copy,
                 part,
@@ -326,8 +326,7 @@ impl Mover for MysqlMover {
     }
 
     async fn reject(&mut self, rows: &[Rejected<'_>]) -> Result<(), Fault> {
-        let begun = self.session.say("SAVEPOINT windrow_letters").await;
-        begun.map_err(Trouble::into_fault)?;
+        self.session.say("SAVEPOINT windrow_letters").await?;
         let mut done =
             letters::write(&mut self.session, &self.source, self.picked.keys(), rows).await;
         if done.is_ok() {
@@ -346,7 +345,7 @@ impl Mover for MysqlMover {
 
     async fn run(&mut self, sql: &str) -> Result<OwnAnswer, Fault> {
         let ran = own_tables::run(&mut self.session, sql).await;
-        ran.map_err(Trouble::into_fault)
+        Ok(ran?)
     }
 
     async fn commit(&mut self) -> Result<(), Fault> {
@@ -373,13 +372,12 @@ impl Mover for MysqlMover {
         if !self.session.is_usable() {
             return Err(Fault::unavailable("the connection to MySQL is lost"));
         }
-        let undone = self.session.say("ROLLBACK").await;
-        undone.map(|_| ()).map_err(Trouble::into_fault)
+        self.session.say("ROLLBACK").await?;
+        Ok(())
     }
 
     async fn left(&mut self) -> Result<bool, Fault> {
-        let rows = self.session.rows(&self.source.left).await;
-        let rows = rows.map_err(Trouble::into_fault)?;
+        let rows = self.session.rows(&self.source.left).await?;
         Ok(rows.first().and_then(|row| get::<u64>(row, 0)) == Some(1))
     }
 

@@ -7,7 +7,6 @@ use windrow_database::quote::backtick::{push_ident, push_idents, push_table};
 use super::survey;
 use super::text::{bytes_of_route, push_route};
 use crate::catalog::information::about;
-use crate::fault::Trouble;
 use crate::session::Session;
 use crate::values::cell::get;
 use crate::values::column::Kind;
@@ -170,7 +169,7 @@ async fn index(session: &mut Session, table: &TableName, key: &[Name]) -> Result
         table,
         more,
     );
-    let rows = session.rows(&sql).await.map_err(Trouble::into_fault)?;
+    let rows = session.rows(&sql).await?;
     let mut indexes: Vec<(String, Vec<Option<String>>)> = Vec::new();
     for row in &rows {
         let name: String = get(row, 0).unwrap_or_default();

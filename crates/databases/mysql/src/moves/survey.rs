@@ -56,18 +56,15 @@ pub(super) async fn describe(
     let Some(facts) = facts(session, name).await? else {
         return Ok(None);
     };
-    let identity = identity(session, name).await.map_err(Trouble::into_fault)?;
+    let identity = identity(session, name).await?;
     let mut outside = outside(&facts);
-    if !fills(session, name).await.map_err(Trouble::into_fault)? {
-        let required = required(session, name, &facts).await;
-        outside.required = required.map_err(Trouble::into_fault)?;
+    if !fills(session, name).await? {
+        outside.required = required(session, name, &facts).await?;
     }
-    let effects = effects::read(session, name).await;
-    let referrers = effects::referrers(session, name).await;
     Ok(Some(TableFacts {
         identity,
-        referrers: referrers.map_err(Trouble::into_fault)?,
-        effects: effects.map_err(Trouble::into_fault)?,
+        effects: effects::read(session, name).await?,
+        referrers: effects::referrers(session, name).await?,
         ..outside
     }))
 }
@@ -150,14 +147,12 @@ fn trial(name: &TableName, facts: &Facts, required: &[Name]) -> String {
 
 /// Reads a table's description, and refuses anything that is not a table.
 pub(super) async fn facts(session: &mut Session, name: &TableName) -> Result<Option<Facts>, Fault> {
-    let facts = schema::read(session, name)
-        .await
-        .map_err(Trouble::into_fault)?;
+    let facts = schema::read(session, name).await?;
     let Some(facts) = facts else {
         return Ok(None);
     };
     let kind = about("TABLES", "TABLE_TYPE", "TABLE", name, "");
-    let rows = session.rows(&kind).await.map_err(Trouble::into_fault)?;
+    let rows = session.rows(&kind).await?;
     let kind: String = rows.first().and_then(|row| get(row, 0)).unwrap_or_default();
     if kind == "BASE TABLE" || kind == "SYSTEM VERSIONED" {
         return Ok(Some(facts));
@@ -242,7 +237,7 @@ pub(super) async fn count(
             " GROUP BY windrow_route ORDER BY windrow_route LIMIT {most}"
         ));
     }
-    let rows = session.rows(&sql).await.map_err(Trouble::into_fault)?;
+    let rows = session.rows(&sql).await?;
     Ok(rows
         .iter()
         .map(|row| {
