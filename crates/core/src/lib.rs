@@ -51,6 +51,7 @@ pub mod fault;
 pub mod intake;
 pub mod inventory;
 pub mod lane_ports;
+pub mod lane_status;
 pub mod limits;
 pub mod load;
 pub mod long_text;
@@ -85,6 +86,7 @@ pub use inventory::{
     Inventory, KeyRange, KeyedRow, KeyedTable, RowFilter, RowPage, RowSum, RowSums, RowTest,
 };
 pub use lane_ports::LanePorts;
+pub use lane_status::{LaneCounts, LaneStatus};
 pub use limits::Limits;
 pub use load::{
     Bulk, Claim, Contents, CsvStyle, CsvText, Field, Filtered, FormSkips, Holds, LoadColumn,

@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
-use windrow_core::{Arrivals, Fault, Limits, Name, Sink};
+use windrow_core::{Arrivals, Fault, LaneStatus, Limits, Name, Sink};
 
 use crate::away::Away;
 use crate::idle::IdleNote;
 use crate::metrics::{LaneMetrics, Meters};
-use crate::status::LaneStatus;
 use crate::worker::{self, Parts};
 
 /// A running lane.

@@ -66,11 +66,9 @@ pub mod pace;
 mod panics;
 mod queue;
 mod retry;
-mod status;
 mod ticket;
 mod worker;
 
 pub use failures::Failure;
 pub use handle::{Lane, LaneWatch};
 pub use metrics::LaneMetrics;
-pub use status::LaneStatus;

@@ -57,8 +57,8 @@ mod writer;
 pub use statement::Statement;
 pub use table::{Outcome, Table};
 pub use windrow_core::{
-    Extra, Fault, FaultClass, Generated, Limits, OnConflict, Returned, Row, Value, WriteDone,
+    Extra, Fault, FaultClass, Generated, LaneStatus, Limits, OnConflict, Returned, Row, Value,
+    WriteDone,
 };
 pub use windrow_database::Synchronous;
-pub use windrow_lanes::LaneStatus;
 pub use writer::{Writer, WriterBuilder};

@@ -8,8 +8,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::registry::{Registry, Unit};
 use serde_json::{Value, json};
-use windrow_core::{Budget, Standing};
-use windrow_lanes::{Failure, LaneStatus};
+use windrow_core::{Budget, LaneStatus, Standing};
+use windrow_lanes::Failure;
 
 /// Registers the version, as `windrow_build_info`, the memory budget
 /// (`windrow_memory_held_bytes` and `windrow_memory_budget_bytes`), and the room for answers beside

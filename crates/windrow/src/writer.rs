@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use prometheus_client::registry::Registry;
-use windrow_core::{Budget, Fault, Intake, Limits, Op, Secret};
+use windrow_core::{Budget, Fault, Intake, LaneStatus, Limits, Op, Secret};
 use windrow_database::{Options, Synchronous};
-use windrow_lanes::{Lane, LaneMetrics, LaneStatus};
+use windrow_lanes::{Lane, LaneMetrics};
 
 use crate::databases;
 use crate::lanes::{LANE_CAPACITY, ReadLane};

@@ -74,5 +74,5 @@ pub use config::{DatabaseConfig, PgConfig, Roles, Unproven, UnprovenConfig};
 pub use connection_slots::{ConnectionSlot, ConnectionSlots, IdleConnections};
 pub use metrics::PgMetrics;
 pub use server::{Pg, RoleKeeper};
-pub use services::{Console, LaneCounts, LaneKey, LaneLine, Lanes, Services, SqlKeys, SqlSpool};
+pub use services::{Console, LaneKey, Lanes, Services, SqlKeys, SqlSpool};
 pub use windrow_proof::Trusted;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Budget, Fault, LanePorts, Name, Spooling, Tracer};
+use windrow_core::{Budget, Fault, LaneCounts, LanePorts, LaneStatus, Spooling, Tracer};
 use windrow_idempotency::Keys;
 use windrow_pgwire::target::Credential;
 
@@ -84,9 +84,9 @@ pub struct Services {
 /// The console's commands and tables that the program provides.
 #[derive(Clone)]
 pub struct Console {
-    /// For SHOW LANES.
-    pub lanes: Arc<dyn Fn() -> Vec<LaneLine> + Send + Sync>,
-    /// Returns counts of all lanes since the start, including those that have ended.
+    /// For SHOW LANES: each lane with its role in a database.
+    pub lanes: Arc<dyn Fn() -> Vec<(Identity, LaneStatus)> + Send + Sync>,
+    /// Counts of all lanes since the start, those that have ended among them.
     pub counts: Arc<dyn Fn() -> LaneCounts + Send + Sync>,
     /// For RELOAD: reads the configuration again and returns the roles in it, or the error. May
     /// block on files.
@@ -105,56 +105,4 @@ impl Default for Console {
             shutdown: CancellationToken::new(),
         }
     }
-}
-
-/// Counts of all lanes since the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LaneCounts {
-    /// Writes accepted.
-    pub writes: u64,
-    /// Batches that landed.
-    pub batches: u64,
-}
-
-/// A lane, as SHOW LANES shows it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LaneLine {
-    /// The lane's name.
-    pub name: Option<Name>,
-    /// The database that clients named.
-    pub database: Option<Name>,
-    /// The role.
-    pub role: Option<Name>,
-    /// Units that wait to leave.
-    pub queued_units: u64,
-    /// Rows of these units.
-    pub queued_rows: u64,
-    /// Bytes of these units.
-    pub queued_bytes: u64,
-    /// Batches under way.
-    pub flights: u64,
-    /// The current limit of flights at once, found by pace.
-    pub flights_limit: u64,
-    /// The current limit of rows in one batch, found by pace.
-    pub batch_rows_limit: u64,
-    /// Rows of the batch that landed last.
-    pub last_batch_rows: u64,
-    /// The time for which the database has been unreachable, in milliseconds, and the reason.
-    pub away: Option<(u64, Box<str>)>,
-    /// Writes accepted.
-    pub writes: u64,
-    /// Units answered with success.
-    pub succeeded: u64,
-    /// Units answered with a fault.
-    pub failed: u64,
-    /// Batches that landed.
-    pub batches: u64,
-    /// Units that were run again.
-    pub retried: u64,
-    /// Units that were run on a connection of their own.
-    pub alone: u64,
-    /// Units taken out because their client had left.
-    pub abandoned: u64,
-    /// Connections opened in place of lost ones.
-    pub reconnects: u64,
 }

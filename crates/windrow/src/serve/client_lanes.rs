@@ -11,10 +11,10 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use windrow_core::{
-    Budget, Described, Describer, Fault, FaultClass, Intake, LanePorts, Limits, Name,
-    ParsedStatement, Sink, Standing, Statement,
+    Budget, Described, Describer, Fault, FaultClass, Intake, LaneCounts, LanePorts, LaneStatus,
+    Limits, Name, ParsedStatement, Sink, Standing, Statement,
 };
-use windrow_lanes::{Lane, LaneMetrics, LaneStatus};
+use windrow_lanes::{Lane, LaneMetrics};
 
 use super::probe::{PROBE_INTERVAL, every};
 use crate::lanes::LANE_CAPACITY;
@@ -92,17 +92,8 @@ pub(super) struct ClientLanes<K: LaneKind> {
 struct Open<Key> {
     lanes: HashMap<Key, Entry>,
     names: BTreeSet<Name>,
-    /// The counts of lanes that have ended.
-    ended: LaneTotals,
-}
-
-/// Counts of lanes since the start.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct LaneTotals {
-    /// Writes accepted.
-    pub(super) writes: u64,
-    /// Batches that landed.
-    pub(super) batches: u64,
+    /// Counts of the lanes that were taken out.
+    ended: LaneCounts,
 }
 
 struct Entry {
@@ -111,8 +102,8 @@ struct Entry {
     /// The describer. Only sessions share it, so its count of references shows if there are any.
     describer: Arc<dyn Describer>,
     lane: Lane,
-    /// The counts of its name when it began: an older lane of the same name may still be ending.
-    before: LaneTotals,
+    /// The counts of its name when it began: a lane of the same name may just be ending.
+    before: LaneCounts,
     statements: Arc<dyn StatementSource>,
     /// The time since which no session has used it.
     unused_since: Option<Instant>,
@@ -127,7 +118,7 @@ impl<K: LaneKind> ClientLanes<K> {
             open: Mutex::new(Open {
                 lanes: HashMap::new(),
                 names: BTreeSet::new(),
-                ended: LaneTotals::default(),
+                ended: LaneCounts::default(),
             }),
             ending: TaskTracker::new(),
         }
@@ -189,8 +180,8 @@ impl<K: LaneKind> ClientLanes<K> {
         lanes
     }
 
-    /// Returns the counts of all lanes since the start. They never decrease.
-    pub(super) fn counts(&self) -> LaneTotals {
+    /// Returns the counts of all lanes since the start. They never fall.
+    pub(super) fn counts(&self) -> LaneCounts {
         let open = self.open.lock();
         let mut sum = open.ended;
         open.lanes.values().for_each(|entry| entry.add_to(&mut sum));
@@ -309,7 +300,7 @@ impl Entry {
         }
     }
 
-    fn add_to(&self, sum: &mut LaneTotals) {
+    fn add_to(&self, sum: &mut LaneCounts) {
         let now = counts_of(&self.lane);
         sum.writes += now.writes.saturating_sub(self.before.writes);
         sum.batches += now.batches.saturating_sub(self.before.batches);
@@ -320,11 +311,11 @@ impl Entry {
     }
 }
 
-fn counts_of(lane: &Lane) -> LaneTotals {
+fn counts_of(lane: &Lane) -> LaneCounts {
     let LaneStatus {
         writes, batches, ..
     } = lane.status();
-    LaneTotals { writes, batches }
+    LaneCounts { writes, batches }
 }
 
 /// A describer that the sessions of a lane share.

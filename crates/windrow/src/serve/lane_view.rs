@@ -1,7 +1,6 @@
 //! The lanes of SQL clients for the status page.
 
-use windrow_core::Standing;
-use windrow_lanes::LaneStatus;
+use windrow_core::{LaneStatus, Standing};
 
 /// The lanes of one frontend.
 pub(super) trait LaneView: Send + Sync {

@@ -45,11 +45,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 use windrow_arango_api::ArangoApi;
-use windrow_core::{Budget, Database, Fault, FaultClass, Intake, Promise};
+use windrow_core::{Budget, Database, Fault, FaultClass, Intake, LaneStatus, Promise};
 use windrow_http::extension::Extension;
 use windrow_http::{Http, HttpConfig, HttpMetrics, Readiness, Services};
 use windrow_influx_api::InfluxApi;
-use windrow_lanes::{Lane, LaneMetrics, LaneStatus, LaneWatch};
+use windrow_lanes::{Lane, LaneMetrics, LaneWatch};
 use windrow_status::{Sources, StatusPage};
 
 use self::idempotency::RunningKeys;

@@ -12,10 +12,8 @@ use anyhow::Context;
 use tokio_util::sync::CancellationToken;
 use windrow_core::{Name, Spooling};
 use windrow_http::Ack;
-use windrow_lanes::LaneStatus;
 use windrow_pg::{
-    ConnectionSlots, Console, DatabaseConfig, Identity, LaneLine, Pg, PgMetrics, Services, SqlKeys,
-    SqlSpool,
+    ConnectionSlots, Console, DatabaseConfig, Identity, Pg, PgMetrics, Services, SqlKeys, SqlSpool,
 };
 use windrow_pgwire::Target;
 
@@ -160,7 +158,7 @@ fn console(session_lanes: &Arc<SessionLanes>, reload: Reload, stop: Cancellation
     let (session_lanes, counted) = (session_lanes.clone(), session_lanes.clone());
     Console {
         counts: Arc::new(move || counted.counts()),
-        lanes: Arc::new(move || session_lanes.identified().into_iter().map(line).collect()),
+        lanes: Arc::new(move || session_lanes.identified()),
         reload: Arc::new(move || {
             let read = reload.but_roles().and_then(roles_of);
             read.map_err(|error| format!("{error:#}"))
@@ -176,31 +174,4 @@ fn roles_of(settings: Settings) -> anyhow::Result<windrow_pg::Roles> {
         auth_query: pg.config.auth_query,
         admins: pg.config.admins,
     })
-}
-
-fn line((identity, lane): (Identity, LaneStatus)) -> LaneLine {
-    LaneLine {
-        name: Some(lane.name),
-        database: Some(Name::clone(&identity.database)),
-        role: Some(identity.role),
-        queued_units: lane.queued_units,
-        queued_rows: lane.queued_rows,
-        queued_bytes: lane.queued_bytes,
-        flights: lane.flights,
-        flights_limit: lane.flights_limit,
-        batch_rows_limit: lane.batch_rows_limit,
-        last_batch_rows: lane.last_batch_rows,
-        away: lane.away.map(|(since, why)| {
-            let millis = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
-            (millis, why)
-        }),
-        writes: lane.writes,
-        succeeded: lane.succeeded,
-        failed: lane.failed,
-        batches: lane.batches,
-        retried: lane.retried,
-        alone: lane.alone,
-        abandoned: lane.abandoned,
-        reconnects: lane.reconnects,
-    }
 }

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use windrow_core::LaneStatus;
+
 use super::command::Show;
 use super::config;
 use super::table::{Column, Rows, on};
+use crate::client::Identity;
 use crate::session_info::{SessionInfo, State, StatementWay};
 use crate::shared::Shared;
 
@@ -181,15 +184,13 @@ pub(super) fn rows(show: Show, shared: &Shared) -> Rows {
 
 fn lanes(shared: &Shared) -> Rows {
     let mut lanes = (shared.console.lanes)();
-    lanes.sort_by(|a, b| a.name.cmp(&b.name));
-    let row = |lane: crate::services::LaneLine| {
-        let name = |name: Option<windrow_core::Name>| {
-            name.map_or_else(String::new, |name| name.to_string())
-        };
-        let (ms, why) = lane.away.map_or_else(Default::default, |(ms, why)| {
-            (ms.to_string(), why.to_string())
+    lanes.sort_by(|(_, a), (_, b)| a.name.cmp(&b.name));
+    let row = |(identity, lane): (Identity, LaneStatus)| {
+        let (ms, why) = lane.away.map_or_else(Default::default, |(away, why)| {
+            (away.as_millis().to_string(), why.to_string())
         });
-        let mut row = vec![name(lane.name), name(lane.database), name(lane.role)];
+        let names = [lane.name, identity.database, identity.role];
+        let mut row = names.map(|name| name.to_string()).to_vec();
         let before = [
             lane.queued_units,
             lane.queued_rows,

@@ -1,25 +1,28 @@
 //! The console, by psql, by drivers and message by message.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use windrow_core::Name;
-use windrow_pg::{Console, LaneLine};
+use windrow_core::{LaneStatus, Name};
+use windrow_pg::{Console, Identity};
 use windrow_testkit::pgclient::{Address, Client, Message, backend, frontend};
 use windrow_testkit::postgres::{PostgresDatabase, shared};
 
 use crate::support::{Stand, config, until};
 
 fn console() -> Console {
-    let line = LaneLine {
-        name: Some(Name::from("app/me")),
-        database: Some(Name::from("app")),
-        role: Some(Name::from("me")),
+    let identity = Identity {
+        database: Name::from("app"),
+        role: Name::from("me"),
+    };
+    let status = LaneStatus {
+        name: Name::from("app/me"),
         writes: 42,
-        away: Some((1500, "no route".into())),
-        ..LaneLine::default()
+        away: Some((Duration::from_millis(1500), "no route".into())),
+        ..LaneStatus::default()
     };
     Console {
-        lanes: Arc::new(move || vec![line.clone()]),
+        lanes: Arc::new(move || vec![(identity.clone(), status.clone())]),
         ..Console::default()
     }
 }

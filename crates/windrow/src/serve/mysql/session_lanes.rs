@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windrow_core::{Database, Fault, LanePorts, Name, Standing};
+use windrow_core::{Database, Fault, LanePorts, LaneStatus, Name, Standing};
 use windrow_database::Options;
-use windrow_lanes::LaneStatus;
 use windrow_mysql::ClientSink;
 use windrow_mysql_frontend::Lanes;
 use windrow_mysqlwire::{LaneLogin, Target};

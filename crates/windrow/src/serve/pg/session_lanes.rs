@@ -4,10 +4,9 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use windrow_core::{Fault, FaultClass, LanePorts, Name, Sink, Standing};
+use windrow_core::{Fault, FaultClass, LaneCounts, LanePorts, LaneStatus, Name, Sink, Standing};
 use windrow_database::Options;
-use windrow_lanes::LaneStatus;
-use windrow_pg::{DatabaseConfig, Identity, IdleConnections, LaneCounts, LaneKey, Lanes};
+use windrow_pg::{DatabaseConfig, Identity, IdleConnections, LaneKey, Lanes};
 use windrow_pgwire::target::Credential;
 use windrow_pgwire::wire::Wire;
 use windrow_postgres::StatementSink;
@@ -90,11 +89,7 @@ impl SessionLanes {
 
     /// Returns the counts of all lanes since the start. They never decrease.
     pub(crate) fn counts(&self) -> LaneCounts {
-        let totals = self.lanes.counts();
-        LaneCounts {
-            writes: totals.writes,
-            batches: totals.batches,
-        }
+        self.lanes.counts()
     }
 
     /// Ends unused lanes and probes the others' databases. Runs until its future is dropped.

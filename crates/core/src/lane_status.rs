@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use windrow_core::Name;
+use crate::name::Name;
 
-/// The state of a lane at one moment. Its fields are read one after another, so a batch may land
-/// between two of them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A lane at one moment. Its parts are read one after another: they may be a batch apart from each
+/// other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LaneStatus {
     /// The lane's name.
     pub name: Name,
@@ -51,4 +51,13 @@ pub struct LaneStatus {
     pub abandoned: u64,
     /// Connections opened in place of lost ones.
     pub reconnects: u64,
+}
+
+/// Counts of several lanes since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LaneCounts {
+    /// Writes accepted.
+    pub writes: u64,
+    /// Batches that landed.
+    pub batches: u64,
 }
