@@ -33,6 +33,8 @@ pub(crate) struct Access {
 
 /// The checked rules.
 struct Rules {
+    /// As [`Roles::trusts`].
+    trusts: bool,
     users: HashMap<Box<str>, User>,
     auth_query: Option<Arc<str>>,
     admins: HashSet<Box<str>>,
@@ -64,7 +66,7 @@ pub(crate) enum RequiredProof {
 /// # Errors
 /// The error of the query, of the connection, or of the answer.
 pub async fn try_auth_query(config: &PgConfig) -> Option<Result<String, Fault>> {
-    let query = config.auth_query.as_ref()?;
+    let query = config.roles.auth_query.as_ref()?;
     let role = config.databases.first().map(|first| first.target.role());
     let role = role.unwrap_or("postgres");
     let answer = Lookup::new(config).ask(query, role).await;
@@ -84,13 +86,8 @@ impl Access {
     /// # Errors
     /// The defect, and the role.
     pub(crate) fn new(config: &PgConfig) -> Result<Self, String> {
-        let roles = Roles {
-            users: config.users.clone(),
-            auth_query: config.auth_query.clone(),
-            admins: config.admins.clone(),
-        };
         Ok(Self {
-            rules: RwLock::new(Arc::new(Rules::of(roles)?)),
+            rules: RwLock::new(Arc::new(Rules::of(config.roles.clone())?)),
             lookup: Lookup::new(config),
             found: Cache::new(MAX_ROLES, Duration::ZERO),
             secret: rand::rng().random(),
@@ -103,7 +100,7 @@ impl Access {
     /// The defect; the earlier rules stay in force.
     pub(crate) fn replace(&self, roles: Roles) -> Result<(), String> {
         let rules = Rules::of(roles)?;
-        if rules.trusts() && !self.rules().trusts() {
+        if rules.trusts && !self.rules().trusts {
             return Err(
                 "neither users nor an auth_query are configured any more: that everybody on this machine is trusted takes a restart"
                     .to_owned(),
@@ -127,7 +124,7 @@ impl Access {
     /// The role is refused, or the database that knows it cannot be asked.
     pub(crate) async fn way(&self, role: &str, local: bool) -> Result<RequiredProof, Fault> {
         let rules = self.rules();
-        if rules.trusts() {
+        if rules.trusts {
             return if local {
                 Ok(RequiredProof::Trusted)
             } else {
@@ -196,6 +193,7 @@ impl Access {
 
 impl Rules {
     fn of(roles: Roles) -> Result<Self, String> {
+        let trusts = roles.trusts();
         let mut users = HashMap::new();
         for user in roles.users {
             let verifier = user.verifier.reveal().parse().map_err(|bad: BadVerifier| {
@@ -211,14 +209,11 @@ impl Rules {
             );
         }
         Ok(Self {
+            trusts,
             users,
             auth_query: roles.auth_query.map(Arc::from),
             admins: roles.admins.into_iter().map(Box::from).collect(),
         })
-    }
-
-    fn trusts(&self) -> bool {
-        self.users.is_empty() && self.auth_query.is_none()
     }
 }
 

@@ -31,17 +31,9 @@ pub struct PgConfig {
     pub require_tls: bool,
     /// The databases, by name. The first one is where `auth_query` runs.
     pub databases: Vec<DatabaseConfig>,
-    /// Admitted roles. If there are none, and no [`PgConfig::auth_query`], clients over loopback or
-    /// a UNIX-domain socket are trusted, and the server decides if it knows the role.
-    pub users: Vec<UserConfig>,
-    /// A query with one parameter, the role's name, that returns the role's name and its verifier,
-    /// as in PgBouncer: for example `SELECT usename, passwd FROM pg_shadow WHERE usename = $1`.
-    /// Asked for roles that are not in [`PgConfig::users`].
-    pub auth_query: Option<String>,
-    /// Roles that may use the console. If empty: trusted clients, or else those of
-    /// [`PgConfig::users`] that are marked.
-    pub admins: Vec<String>,
-    /// The most clients; one more is refused with 53300.
+    /// The roles that are admitted.
+    pub roles: Roles,
+    /// The most clients at once; one more is refused with 53300.
     pub max_clients: usize,
     /// The most server connections of each database without [`DatabaseConfig::connection_slots`]. A
     /// session that finds none waits.
@@ -159,12 +151,22 @@ pub struct UserConfig {
 /// The part of the configuration that may change while clients are connected.
 #[derive(Clone, Default)]
 pub struct Roles {
-    /// Roles with their verifiers ([`PgConfig::users`]).
+    /// Roles that are admitted. Empty, and no [`Roles::auth_query`]: clients over loopback or a
+    /// UNIX-domain socket are trusted, and the server decides if it knows the role.
     pub users: Vec<UserConfig>,
-    /// [`PgConfig::auth_query`].
+    /// A query with one parameter, the role's name, that gives the role's name and its verifier,
+    /// as PgBouncer's: for example `SELECT usename, passwd FROM pg_shadow WHERE usename = $1`.
+    /// Asked for roles that are not in [`Roles::users`].
     pub auth_query: Option<String>,
-    /// [`PgConfig::admins`].
+    /// Roles that may use the console. Empty: trusted clients.
     pub admins: Vec<String>,
+}
+
+impl Roles {
+    /// True if clients are trusted: no role can prove anything.
+    pub(crate) fn trusts(&self) -> bool {
+        self.users.is_empty() && self.auth_query.is_none()
+    }
 }
 
 impl Default for PgConfig {
@@ -177,9 +179,7 @@ impl Default for PgConfig {
             tls: None,
             require_tls: false,
             databases: Vec::new(),
-            users: Vec::new(),
-            auth_query: None,
-            admins: Vec::new(),
+            roles: Roles::default(),
             max_clients: 20_000,
             max_server_connections: 50,
             server_wait: Duration::from_secs(60),

@@ -169,9 +169,5 @@ fn console(session_lanes: &Arc<SessionLanes>, reload: Reload, stop: Cancellation
 
 fn roles_of(settings: Settings) -> anyhow::Result<windrow_pg::Roles> {
     let pg = settings.pg.context("pg.listen is not set any more")?;
-    Ok(windrow_pg::Roles {
-        users: pg.config.users,
-        auth_query: pg.config.auth_query,
-        admins: pg.config.admins,
-    })
+    Ok(pg.config.roles)
 }

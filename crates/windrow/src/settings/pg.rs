@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use anyhow::{Context, ensure};
-use windrow_pg::config::UserConfig;
+use windrow_pg::config::{Roles, UserConfig};
 use windrow_pg::{DatabaseConfig, PgConfig, Trusted, Unproven, UnprovenConfig};
 use windrow_pgwire::Target;
 use windrow_pgwire::scram::Verifier;
@@ -113,9 +113,11 @@ pub(super) fn settings(
         tls: tls.map(|tls| Arc::clone(&tls.config)),
         require_tls: pg.require_tls,
         databases: databases.unwrap_or_default(),
-        users,
-        auth_query: pg.auth_query.clone(),
-        admins: pg.admins.clone(),
+        roles: Roles {
+            users,
+            auth_query: pg.auth_query.clone(),
+            admins: pg.admins.clone(),
+        },
         max_clients: pg.max_clients.unwrap_or(defaults.max_clients),
         max_server_connections: pg
             .max_server_connections

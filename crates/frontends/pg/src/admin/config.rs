@@ -15,10 +15,8 @@ pub(super) fn rows(shared: &Shared) -> Rows {
         tls,
         require_tls,
         databases,
-        // RELOAD can change these.
-        users: _,
-        auth_query: _,
-        admins: _,
+        // They can be changed by RELOAD.
+        roles: _,
         max_clients,
         max_server_connections,
         server_wait,

@@ -132,7 +132,6 @@ impl PgConfig {
     /// There is no database, or one with the console's name; TLS is required and not configured;
     /// the address is not loopback although neither users nor an `auth_query` are configured.
     pub fn check(&self) -> Result<(), String> {
-        let trusts = self.users.is_empty() && self.auth_query.is_none();
         let mut databases = self.databases.iter();
         if self.databases.is_empty() {
             Err("no database is configured for the PostgreSQL frontend".to_owned())
@@ -142,7 +141,7 @@ impl PgConfig {
             ))
         } else if self.require_tls && self.tls.is_none() {
             Err("require_tls is set, but TLS is not configured".to_owned())
-        } else if trusts && !self.listen.ip().is_loopback() {
+        } else if self.roles.trusts() && !self.listen.ip().is_loopback() {
             Err(format!(
                 "{} can be reached from other machines, and neither users nor an auth_query are configured: nobody could come in \
                  from there. Configure pg.users or pg.auth_query, or listen on 127.0.0.1",

@@ -45,14 +45,14 @@ fn user(server: &Postgres, name: &str, of: &str, server_password: Option<&str>) 
 
 fn configured(server: &Postgres) -> PgConfig {
     let mut config = config(&server.url());
-    config.users = vec![
+    config.roles.users = vec![
         user(server, "one", "one", None),
         // Another password here than at the server.
         user(server, "two", "one", Some("secret two")),
         // The verifier of another password, and nothing else to log in with.
         user(server, "old", "one", None),
     ];
-    config.admins = vec!["one".to_owned()];
+    config.roles.admins = vec!["one".to_owned()];
     config
 }
 
@@ -93,7 +93,7 @@ fn the_role_of_the_url_comes_with_its_own_password() {
         server.port()
     );
     let mut config = config(&url);
-    config.users = vec![user(&server, "two", "one", None)];
+    config.roles.users = vec![user(&server, "two", "one", None)];
     let stand = Stand::new(config);
     assert_eq!(
         stand

@@ -9,10 +9,9 @@ use crate::support::{Stand, config, until};
 const QUERY: &str = "SELECT usename, passwd FROM pg_catalog.pg_shadow WHERE usename = $1";
 
 fn asking(server: &Postgres, query: &str) -> PgConfig {
-    PgConfig {
-        auth_query: Some(query.to_owned()),
-        ..config(&server.url())
-    }
+    let mut config = config(&server.url());
+    config.roles.auth_query = Some(query.to_owned());
+    config
 }
 
 const WHO: &str = "select current_user";

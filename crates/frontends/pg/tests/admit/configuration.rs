@@ -42,12 +42,12 @@ fn each_says_what_to_change() {
     assert!(with(|config| config.databases.clear()).contains("no database"));
     assert!(with(|config| config.databases[0].name = "windrow".to_owned()).contains("console"));
     assert!(with(|config| config.require_tls = true).contains("TLS"));
-    let md5 = with(|config| config.users = vec![user(&format!("md5{}", "0".repeat(32)))]);
+    let md5 = with(|config| config.roles.users = vec![user(&format!("md5{}", "0".repeat(32)))]);
     assert!(
         md5.contains("\"me\"") && md5.contains("SCRAM-SHA-256"),
         "{md5}"
     );
-    let plain = with(|config| config.users = vec![user("hush")]);
+    let plain = with(|config| config.roles.users = vec![user("hush")]);
     assert!(
         plain.contains("\"me\"") && !plain.contains("hush"),
         "{plain}"

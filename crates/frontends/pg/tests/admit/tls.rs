@@ -56,7 +56,7 @@ fn stand(
         .unwrap();
     let mut config = config(&server.url());
     config.tls = Some(Arc::new(tls));
-    config.users = vec![UserConfig {
+    config.roles.users = vec![UserConfig {
         name: "one".to_owned(),
         verifier: verifier(server, "one").into(),
         server_password: None,
@@ -160,7 +160,7 @@ fn tls_may_be_the_first_word() {
 fn a_cancel_request_may_be_encrypted() {
     let server = server();
     let folder = tempfile::tempdir().unwrap();
-    let (stand, certificate) = stand(&server, folder.path(), |config| config.users.clear());
+    let (stand, certificate) = stand(&server, folder.path(), |config| config.roles.users.clear());
     let mut sleeper = stand.client("windrow", "app");
     let mut out = Vec::new();
     frontend::query(&mut out, "select pg_sleep(600)");
