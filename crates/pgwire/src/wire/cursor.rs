@@ -5,23 +5,27 @@ use memchr::memchr;
 /// The rest of a message. Each method takes bytes from the front, or returns `None` if there are
 /// too few.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cursor<'a>(&'a [u8]);
+pub struct Cursor<'a>(&'a [u8]);
 
 impl<'a> Cursor<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
+    /// Returns a reader of these bytes.
+    pub fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
-    pub(super) fn rest(self) -> &'a [u8] {
+    /// Returns the bytes that are left.
+    pub fn rest(self) -> &'a [u8] {
         self.0
     }
 
-    pub(super) fn is_empty(self) -> bool {
+    /// True if no bytes are left.
+    pub fn is_empty(self) -> bool {
         self.0.is_empty()
     }
 
+    /// Takes bytes.
     #[inline]
-    pub(super) fn bytes(&mut self, len: usize) -> Option<&'a [u8]> {
+    pub fn bytes(&mut self, len: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(len)?;
         self.0 = rest;
         Some(taken)
@@ -38,8 +42,9 @@ impl<'a> Cursor<'a> {
         self.array::<1>().map(|[byte]| byte)
     }
 
+    /// Takes a number of two bytes.
     #[inline]
-    pub(super) fn u16(&mut self) -> Option<u16> {
+    pub fn u16(&mut self) -> Option<u16> {
         self.array().map(u16::from_be_bytes)
     }
 
@@ -47,8 +52,9 @@ impl<'a> Cursor<'a> {
         self.array().map(i16::from_be_bytes)
     }
 
+    /// Takes a number of four bytes.
     #[inline]
-    pub(super) fn i32(&mut self) -> Option<i32> {
+    pub fn i32(&mut self) -> Option<i32> {
         self.array().map(i32::from_be_bytes)
     }
 
@@ -57,7 +63,8 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes the bytes up to a zero byte, and the zero byte.
-    pub(super) fn cstr(&mut self) -> Option<&'a [u8]> {
+    #[inline]
+    pub fn cstr(&mut self) -> Option<&'a [u8]> {
         let end = memchr(0, self.0)?;
         let text = self.bytes(end)?;
         self.bytes(1)?;
@@ -66,7 +73,7 @@ impl<'a> Cursor<'a> {
 
     /// Takes a column of a DataRow: a length and that many bytes, or -1 for NULL.
     #[inline]
-    pub(super) fn column(&mut self) -> Option<Option<&'a [u8]>> {
+    pub fn column(&mut self) -> Option<Option<&'a [u8]>> {
         let len = self.i32()?;
         match usize::try_from(len) {
             Ok(len) => self.bytes(len).map(Some),

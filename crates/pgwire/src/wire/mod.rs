@@ -30,6 +30,7 @@ pub use answer::{Answer, DataRow, Field};
 pub use broken::Broken;
 pub use cancel::CancelKey;
 pub use connection::Wire;
+pub use cursor::Cursor;
 pub use exchange::{Dialogue, On, TextRows};
 pub use server_error::{ServerError, Words};
 pub use socket::Socket;

@@ -1,8 +1,8 @@
 //! Messages of a client: finds their ends, and parses them without copying from the receive buffer.
 
-use memchr::memchr;
 use thiserror::Error;
 use windrow_core::{Fault, FaultClass, Formats};
+use windrow_pgwire::wire::Cursor;
 
 /// The bytes of a message's type and length.
 pub(crate) const HEADER: usize = 5;
@@ -188,27 +188,28 @@ impl<'a> Message<'a> {
     }
 
     fn well_formed(tag: u8, body: &'a [u8]) -> Option<Self> {
-        let mut rest = Rest(body);
+        let mut rest = Cursor::new(body);
         let message = match tag {
-            b'Q' => Self::Query(rest.text()?),
+            b'Q' => Self::Query(rest.cstr()?),
             b'P' => Self::Parse(Parse::read(&mut rest)?),
             b'B' => Self::Bind(Bind::read(&mut rest)?),
-            b'D' => Self::Describe(rest.kind()?, rest.text()?),
-            b'E' => Self::Execute(rest.text()?, rest.i32()?),
-            b'C' => Self::Close(rest.kind()?, rest.text()?),
+            b'D' => Self::Describe(kind(&mut rest)?, rest.cstr()?),
+            b'E' => Self::Execute(rest.cstr()?, rest.i32()?),
+            b'C' => Self::Close(kind(&mut rest)?, rest.cstr()?),
             b'S' => Self::Sync,
             b'H' => Self::Flush,
             b'X' => Self::Terminate,
             _ => return None,
         };
-        // PostgreSQL does not check the bodies of Terminate, Sync and Flush more closely either.
-        rest.0.is_empty().then_some(message)
+        // PostgreSQL does not look into the bodies of Terminate, Sync and Flush more than this
+        // either.
+        rest.is_empty().then_some(message)
     }
 }
 
 impl<'a> Parse<'a> {
-    fn read(rest: &mut Rest<'a>) -> Option<Self> {
-        let (name, text) = (rest.text()?, rest.text()?);
+    fn read(rest: &mut Cursor<'a>) -> Option<Self> {
+        let (name, text) = (rest.cstr()?, rest.cstr()?);
         let count = usize::from(rest.u16()?);
         let types = rest.bytes(count * size_of::<u32>())?;
         Some(Self { name, text, types })
@@ -224,16 +225,16 @@ impl<'a> Parse<'a> {
 
 impl<'a> Bind<'a> {
     #[inline]
-    fn read(rest: &mut Rest<'a>) -> Option<Self> {
-        let (portal, statement) = (rest.text()?, rest.text()?);
-        let formats = rest.codes()?;
+    fn read(rest: &mut Cursor<'a>) -> Option<Self> {
+        let (portal, statement) = (rest.cstr()?, rest.cstr()?);
+        let formats = codes(rest)?;
         let count = usize::from(rest.u16()?);
-        let before = rest.0;
+        let before = rest.rest();
         for _ in 0..count {
-            rest.value()?;
+            rest.column()?;
         }
-        let values = before.get(..before.len() - rest.0.len())?;
-        let results = rest.codes()?;
+        let values = before.get(..before.len() - rest.rest().len())?;
+        let results = codes(rest)?;
         Some(Self {
             portal,
             statement,
@@ -272,62 +273,16 @@ fn formats(codes: &[u8], count: usize) -> Option<Formats> {
     }
 }
 
-/// The remaining bytes of a body. Every method takes from the front, or returns `None` if too few
-/// are left.
-struct Rest<'a>(&'a [u8]);
-
-impl<'a> Rest<'a> {
-    #[inline]
-    fn bytes(&mut self, len: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(len)?;
-        self.0 = rest;
-        Some(taken)
+fn kind(rest: &mut Cursor<'_>) -> Option<Kind> {
+    match rest.bytes(1)? {
+        b"S" => Some(Kind::Statement),
+        b"P" => Some(Kind::Portal),
+        _ => None,
     }
+}
 
-    #[inline]
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (taken, rest) = self.0.split_first_chunk::<N>()?;
-        self.0 = rest;
-        Some(*taken)
-    }
-
-    #[inline]
-    fn u16(&mut self) -> Option<u16> {
-        self.array().map(u16::from_be_bytes)
-    }
-
-    #[inline]
-    fn i32(&mut self) -> Option<i32> {
-        self.array().map(i32::from_be_bytes)
-    }
-
-    /// Takes bytes up to a zero byte, and that byte.
-    #[inline]
-    fn text(&mut self) -> Option<&'a [u8]> {
-        let text = self.bytes(memchr(0, self.0)?)?;
-        self.bytes(1)?;
-        Some(text)
-    }
-
-    fn kind(&mut self) -> Option<Kind> {
-        match self.array()? {
-            [b'S'] => Some(Kind::Statement),
-            [b'P'] => Some(Kind::Portal),
-            _ => None,
-        }
-    }
-
-    #[inline]
-    fn codes(&mut self) -> Option<&'a [u8]> {
-        let count = usize::from(self.u16()?);
-        self.bytes(2 * count)
-    }
-
-    #[inline]
-    fn value(&mut self) -> Option<()> {
-        match self.i32()? {
-            -1 => Some(()),
-            length => self.bytes(usize::try_from(length).ok()?).map(drop),
-        }
-    }
+#[inline]
+fn codes<'a>(rest: &mut Cursor<'a>) -> Option<&'a [u8]> {
+    let count = usize::from(rest.u16()?);
+    rest.bytes(2 * count)
 }
