@@ -3,9 +3,6 @@
 //! Two spellings of one value (`7` and `007`, a text and a binary number) give the same bytes in
 //! every statement. If it cannot be decided whether values are equal, there is no key.
 
-use std::hash::BuildHasher;
-
-use foldhash::fast::FixedState;
 use windrow_core::{Expression, Formats, Name, Op, ParsedStatement, Piece};
 
 use super::carrier;
@@ -13,7 +10,7 @@ use crate::catalog::column::{Column, Kind, oid};
 use crate::catalog::table::Table;
 use crate::statement::parsed::given;
 use crate::touch::seed;
-use crate::values::key::{Found, RowKey};
+use crate::values::key::{Found, RowKey, push_bytes, push_int};
 use crate::values::scalar;
 
 /// The source of the value of a key's column.
@@ -198,7 +195,7 @@ fn constant(column: &Column, sql: &str) -> Option<Box<[u8]>> {
     let plain = quoted.is_none_or(|text| !text.contains(['\'', '\\']));
     match &column.kind {
         kind if is_whole(kind) && plain => {
-            push_number(carrier::int(quoted.unwrap_or(sql).as_bytes())?, &mut out);
+            push_int(carrier::int(quoted.unwrap_or(sql).as_bytes())?, &mut out);
         }
         Kind::Text if plain && column.bytewise && column.narrowed < 0 => {
             push_bytes(quoted?.as_bytes(), &mut out);
@@ -234,20 +231,14 @@ pub(crate) fn row_key(
             return Found::Unknown;
         }
     }
-    let order = scratch
-        .iter()
-        .chain(std::iter::repeat(&0))
-        .take(8)
-        .fold(0, |order, byte| order << 8 | u64::from(*byte));
-    let hash = FixedState::with_seed(seed).hash_one(&**scratch);
-    Found::Row(RowKey { order, hash })
+    Found::Row(RowKey::of(seed, scratch))
 }
 
 #[inline]
 fn push(reader: KeyReader, value: &[u8], out: &mut Vec<u8>) -> Option<()> {
     match reader {
-        KeyReader::Number => push_number(number(value)?, out),
-        KeyReader::Digits => push_number(carrier::int(value)?, out),
+        KeyReader::Number => push_int(number(value)?, out),
+        KeyReader::Digits => push_int(carrier::int(value)?, out),
         KeyReader::Bytes => push_bytes(value, out),
         KeyReader::UuidText => push_bytes(&scalar::uuid_of(value)?, out),
     }
@@ -260,18 +251,6 @@ fn number(value: &[u8]) -> Option<i64> {
         [a, b, c, d] => Some(i64::from(i32::from_be_bytes([a, b, c, d]))),
         _ => Some(i64::from_be_bytes(value.try_into().ok()?)),
     }
-}
-
-fn push_number(n: i64, out: &mut Vec<u8>) {
-    // The sign bit is inverted so that bytes sort as numbers do.
-    out.extend_from_slice(&(n.cast_unsigned() ^ (1 << 63)).to_be_bytes());
-}
-
-/// Appends the bytes and then their length, so that keys still sort by the bytes and different
-/// lists of parts never give the same key.
-fn push_bytes(bytes: &[u8], out: &mut Vec<u8>) {
-    out.extend_from_slice(bytes);
-    out.extend_from_slice(&(bytes.len() as u64).to_be_bytes());
 }
 
 #[cfg(test)]

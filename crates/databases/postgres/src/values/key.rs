@@ -22,6 +22,19 @@ pub(crate) struct RowKey {
     pub(crate) hash: u64,
 }
 
+impl RowKey {
+    /// Returns the key of canonical bytes that sort as the values do.
+    pub(crate) fn of(seed: u64, bytes: &[u8]) -> Self {
+        let order = bytes
+            .iter()
+            .chain(std::iter::repeat(&0))
+            .take(8)
+            .fold(0, |order, byte| order << 8 | u64::from(*byte));
+        let hash = FixedState::with_seed(seed).hash_one(bytes);
+        Self { order, hash }
+    }
+}
+
 /// The result of computing a [`RowKey`] from the values of a unique key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
@@ -48,13 +61,7 @@ pub(crate) fn row_key<'a>(
             return Found::Unknown;
         }
     }
-    let order = scratch
-        .iter()
-        .chain(std::iter::repeat(&0))
-        .take(8)
-        .fold(0, |order, byte| order << 8 | u64::from(*byte));
-    let hash = FixedState::with_seed(seed).hash_one(&**scratch);
-    Found::Row(RowKey { order, hash })
+    Found::Row(RowKey::of(seed, scratch))
 }
 
 /// Appends canonical bytes that sort as the values do.
@@ -80,14 +87,14 @@ fn push(kind: &Kind, value: &Value, out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-fn push_int(n: i64, out: &mut Vec<u8>) {
+pub(crate) fn push_int(n: i64, out: &mut Vec<u8>) {
     // The sign bit is inverted so that bytes sort as numbers do.
     out.extend_from_slice(&(n.cast_unsigned() ^ (1 << 63)).to_be_bytes());
 }
 
 /// Appends bytes, then their length, so that the bytes still sort and no two lists of parts are the
 /// same.
-fn push_bytes(bytes: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn push_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
     out.extend_from_slice(&(bytes.len() as u64).to_be_bytes());
 }
