@@ -3,17 +3,12 @@
 use tokio::sync::OnceCell;
 use windrow_bookkeeping::{DeadLetter, create_all, is_of_content};
 use windrow_core::bookkeeping::OwnTable;
-use windrow_core::retry::BackgroundRetry;
 use windrow_core::{
-    Bookkeeping, Fault, FaultClass, Intake, Name, Retry, SourceId, Unit, Value, Write, record,
+    Bookkeeping, Fault, FaultClass, Intake, Name, SourceId, Unit, Value, Write, record,
 };
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::Duration;
-
-/// The longest delays between attempts to create the table of letters.
-const DELAYS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)];
 
 /// The writer of dead letters.
 pub(crate) struct Letters {
@@ -71,17 +66,8 @@ impl Letters {
         faults.map(|failed| failed.fault).next().map_or(Ok(()), Err)
     }
 
-    /// Creates the table, once the database can be reached.
     async fn create(&self) -> Result<(), Fault> {
-        let mut retry = BackgroundRetry::new(DELAYS[0], DELAYS[1]);
-        loop {
-            match create_all(&*self.tables, &[OwnTable::Rejected]).await {
-                Err(fault) if fault.retry() != Retry::Never => {
-                    tokio::time::sleep(retry.delay(&fault)).await;
-                }
-                created => return created,
-            }
-        }
+        create_all(&*self.tables, &[OwnTable::Rejected]).await
     }
 }
 
