@@ -34,10 +34,11 @@ impl Failure {
         let scope = Scope::Write;
         Self { fault, scope }
     }
+}
 
-    /// Returns the fault for the client.
-    pub(super) fn into_fault(self) -> Fault {
-        self.fault
+impl From<Failure> for Fault {
+    fn from(failure: Failure) -> Self {
+        failure.fault
     }
 }
 

@@ -272,7 +272,7 @@ fn fetch(
 }
 
 fn failed(error: rusqlite::Error) -> Fault {
-    Failure::from(error).into_fault()
+    Failure::from(error).fault
 }
 
 /// Returns the declared type of each column.

@@ -114,7 +114,7 @@ impl Writer {
     ) -> Result<T, Fault> {
         self.run(move |database| {
             let worked = work(database.session()?.connection());
-            worked.map_err(|error| Failure::from(error).into_fault())
+            worked.map_err(|error| Failure::from(error).fault)
         })
         .await
     }

@@ -57,10 +57,7 @@ fn make(connection: &Connection, source: &Source, table: &TableName) -> Result<(
     };
     let mut texts = vec![renamed(&facts, table)?];
     texts.extend(indexes(connection, &facts, table)?);
-    let say = |sql: &str| {
-        let said = connection.execute_batch(sql);
-        said.map_err(|error| Failure::from(error).into_fault())
-    };
+    let say = |sql: &str| connection.execute_batch(sql).map_err(Failure::from);
     say("SAVEPOINT windrow_like")?;
     let mut made = Ok(());
     for text in &texts {
@@ -70,10 +67,9 @@ fn make(connection: &Connection, source: &Source, table: &TableName) -> Result<(
         say("ROLLBACK TO windrow_like")?;
     }
     say("RELEASE windrow_like")?;
-    if made.is_ok() {
-        tracing::info!(sql = texts.join("; "), "changed");
-    }
-    made
+    made?;
+    tracing::info!(sql = texts.join("; "), "changed");
+    Ok(())
 }
 
 fn renamed(facts: &Facts, table: &TableName) -> Result<String, Fault> {
@@ -97,28 +93,23 @@ fn indexes(
     connection: &Connection,
     facts: &Facts,
     table: &TableName,
-) -> Result<Vec<String>, Fault> {
-    let failed = |error: rusqlite::Error| Failure::from(error).into_fault();
-    let mut ask = connection
-        .prepare(
-            "SELECT name, sql FROM main.sqlite_schema
-             WHERE type = 'index' AND sql IS NOT NULL AND tbl_name = ?1 COLLATE NOCASE ORDER BY rowid",
-        )
-        .map_err(failed)?;
-    let rows = ask
-        .query_map([&*facts.name], |row| {
-            Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
-        })
-        .map_err(failed)?;
+) -> Result<Vec<String>, Failure> {
+    let mut ask = connection.prepare(
+        "SELECT name, sql FROM main.sqlite_schema
+         WHERE type = 'index' AND sql IS NOT NULL AND tbl_name = ?1 COLLATE NOCASE ORDER BY rowid",
+    )?;
+    let rows = ask.query_map([&*facts.name], |row| {
+        Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+    })?;
     let mut texts = Vec::new();
     for row in rows {
-        let (name, sql) = row.map_err(failed)?;
+        let (name, sql) = row?;
         let on = ["CREATE UNIQUE INDEX ", "CREATE INDEX "]
             .into_iter()
             .find_map(|head| Some((head, behind_name(sql.strip_prefix(head)?)?)));
         let rest = on.and_then(|(head, rest)| Some((head, behind_on(rest)?)));
         let Some((head, rest)) = rest else {
-            return Err(unreadable(&name));
+            return Err(Failure::of_write(unreadable(&name)));
         };
         let mut text = head.to_owned();
         text.push_str("IF NOT EXISTS main.");

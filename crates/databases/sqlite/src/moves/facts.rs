@@ -44,8 +44,8 @@ pub(super) struct MovedColumn {
 /// Reads a table; `None` if there is none of that name.
 ///
 /// # Errors
-/// [`FaultClass::Unsupported`] for views and virtual tables; SQLite's own errors.
-pub(super) fn read(connection: &Connection, name: &TableName) -> Result<Option<Facts>, Fault> {
+/// [`FaultClass::Unsupported`] for views and virtual tables; what SQLite says.
+pub(super) fn read(connection: &Connection, name: &TableName) -> Result<Option<Facts>, Failure> {
     if let Some(schema) = &name.schema
         && !schema.eq_ignore_ascii_case("main")
     {
@@ -67,20 +67,16 @@ pub(super) fn read(connection: &Connection, name: &TableName) -> Result<Option<F
                 ))
             },
         )
-        .optional()
-        .map_err(|error| Failure::from(error).into_fault())?;
+        .optional()?;
     let Some((own, sql, kind, without_row_number, strict)) = found else {
         return Ok(None);
     };
     if kind != "table" {
-        return Err(Fault::new(
-            FaultClass::Unsupported,
-            "0A000",
-            format!("{name} is no ordinary table: {kind}"),
-        ));
+        let message = format!("{name} is no ordinary table: {kind}");
+        let fault = Fault::new(FaultClass::Unsupported, "0A000", message);
+        return Err(Failure::of_write(fault));
     }
-    let (columns, primary) =
-        columns(connection, &own, strict).map_err(|error| Failure::from(error).into_fault())?;
+    let (columns, primary) = columns(connection, &own, strict)?;
     let mut facts = Facts {
         name: own.into(),
         sql,
@@ -91,13 +87,9 @@ pub(super) fn read(connection: &Connection, name: &TableName) -> Result<Option<F
         referrers: Vec::new(),
         without_row_number,
     };
-    facts.uniques = facts
-        .uniques(connection)
-        .map_err(|error| Failure::from(error).into_fault())?;
-    facts.effects = effects::read(connection, &facts.name)
-        .map_err(|error| Failure::from(error).into_fault())?;
-    facts.referrers = effects::referrers(connection, &facts.name)
-        .map_err(|error| Failure::from(error).into_fault())?;
+    facts.uniques = facts.uniques(connection)?;
+    facts.effects = effects::read(connection, &facts.name)?;
+    facts.referrers = effects::referrers(connection, &facts.name)?;
     Ok(Some(facts))
 }
 

@@ -42,28 +42,26 @@ pub(super) fn write(
     source: &Source,
     letters: &[Letter],
     numbers: &str,
-) -> Result<(), Fault> {
-    let mut rows = rows(connection, source, numbers).map_err(Failure::into_fault)?;
+) -> Result<(), Failure> {
+    let mut rows = rows(connection, source, numbers)?;
     let sql = format!(
         r#"INSERT INTO main.{REJECTED} (source, destination, "key", "row", code, message, "constraint") VALUES (?, ?, ?, ?, ?, ?, ?)"#
     );
-    let failed = |error: rusqlite::Error| Failure::from(error).into_fault();
-    let mut insert = connection.prepare_cached(&sql).map_err(failed)?;
+    let mut insert = connection.prepare_cached(&sql)?;
     for letter in letters {
         let Some((key, row)) = rows.remove(&letter.row) else {
-            return Err(Fault::internal("a picked row cannot be read any more"));
+            let fault = Fault::internal("a picked row cannot be read any more");
+            return Err(Failure::of_write(fault));
         };
-        insert
-            .execute(rusqlite::params![
-                source.name.to_string(),
-                letter.destination,
-                key,
-                row,
-                letter.code,
-                letter.message,
-                letter.constraint
-            ])
-            .map_err(failed)?;
+        insert.execute(rusqlite::params![
+            source.name.to_string(),
+            letter.destination,
+            key,
+            row,
+            letter.code,
+            letter.message,
+            letter.constraint
+        ])?;
     }
     Ok(())
 }

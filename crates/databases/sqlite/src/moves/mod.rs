@@ -43,7 +43,6 @@ use windrow_database::Options;
 
 use self::mover::SqliteMover;
 use super::executor::writer::Writer;
-use super::fault::Failure;
 use super::location::Location;
 use super::own_tables::SqliteBookkeeping;
 
@@ -115,7 +114,7 @@ impl Moves for SqliteMoves {
         self.writer
             .run(move |database| {
                 let connection = database.session()?.connection();
-                facts::count(connection, &plan, most).map_err(Failure::into_fault)
+                Ok(facts::count(connection, &plan, most)?)
             })
             .await
     }

@@ -34,14 +34,16 @@ impl SqliteMover {
         Self { writer, source }
     }
 
-    /// Runs a job on the thread.
-    async fn with<T: Send + 'static>(
+    /// Has the thread do something.
+    async fn with<T: Send + 'static, E: Into<Fault>>(
         &self,
-        work: impl FnOnce(&Connection, &Source) -> Result<T, Fault> + Send + 'static,
+        work: impl FnOnce(&Connection, &Source) -> Result<T, E> + Send + 'static,
     ) -> Result<T, Fault> {
         let source = self.source.clone();
         self.writer
-            .run(move |database| work(database.session()?.connection(), &source))
+            .run(move |database| {
+                work(database.session()?.connection(), &source).map_err(Into::into)
+            })
             .await
     }
 
@@ -49,10 +51,7 @@ impl SqliteMover {
     async fn begin(&self) -> Result<(), Fault> {
         let start = Instant::now();
         loop {
-            let begun = self
-                .with(|connection, _| work::begin(connection).map_err(Failure::into_fault))
-                .await;
-            match begun {
+            match self.with(|connection, _| work::begin(connection)).await {
                 Err(fault)
                     if fault.class == FaultClass::Conflict && start.elapsed() < LOCK_TIMEOUT => {}
                 other => return other,
@@ -66,9 +65,8 @@ impl SqliteMover {
         work: impl FnOnce(&Connection, &Source) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Fault> {
         self.with(|connection, source| {
-            work(connection, source).map_err(|failure| {
+            work(connection, source).inspect_err(|_| {
                 work::roll_back(connection).ok();
-                failure.fault
             })
         })
         .await
@@ -81,7 +79,7 @@ impl Mover for SqliteMover {
         self.begin().await?;
         let to = to.clone();
         self.with(move |connection, source| {
-            let swept = work::pick(connection, source, rows).map_err(Failure::into_fault);
+            let swept = work::pick(connection, source, rows).map_err(Fault::from);
             let swept = swept.and_then(|count| {
                 if count == 0 {
                     return Ok(Swept::default());
@@ -134,8 +132,9 @@ impl Mover for SqliteMover {
                 rows: Numbers::of(part.rows.iter().copied()),
             })
             .collect();
-        let moved =
-            self.with(move |connection, source| Ok(work::transfer(connection, source, &parts)));
+        let moved = self.with(move |connection, source| {
+            Ok::<_, Fault>(work::transfer(connection, source, &parts))
+        });
         match moved.await {
             Ok(moved) => moved,
             Err(fault) => Err(Refused { at: 0, fault }),
@@ -156,10 +155,8 @@ impl Mover for SqliteMover {
 
     async fn run(&mut self, sql: &str) -> Result<OwnAnswer, Fault> {
         let sql = sql.to_owned();
-        self.with(move |connection, _| {
-            own_tables::run(connection, &sql).map_err(|error| Failure::from(error).into_fault())
-        })
-        .await
+        self.with(move |connection, _| own_tables::run(connection, &sql).map_err(Failure::from))
+            .await
     }
 
     async fn commit(&mut self) -> Result<(), Fault> {
@@ -167,8 +164,7 @@ impl Mover for SqliteMover {
     }
 
     async fn retreat(&mut self) -> Result<bool, Fault> {
-        self.with(|connection, _| work::retreat(connection).map_err(Failure::into_fault))
-            .await
+        self.with(|connection, _| work::retreat(connection)).await
     }
 
     async fn rollback(&mut self) -> Result<(), Fault> {
@@ -176,7 +172,6 @@ impl Mover for SqliteMover {
     }
 
     async fn left(&mut self) -> Result<bool, Fault> {
-        self.with(|connection, source| work::left(connection, source).map_err(Failure::into_fault))
-            .await
+        self.with(work::left).await
     }
 }

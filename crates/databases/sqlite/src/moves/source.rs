@@ -136,7 +136,7 @@ impl Texts<'_> {
         connection
             .pragma_update(None, "temp_store", "MEMORY")
             .and_then(|()| connection.execute_batch(&sql))
-            .map_err(|error| Failure::from(error).into_fault())
+            .map_err(|error| Failure::from(error).fault)
     }
 
     fn pick(&self) -> String {

@@ -53,7 +53,7 @@ pub(super) fn roll_back(connection: &Connection) -> Result<(), Fault> {
     }
     connection
         .execute_batch("ROLLBACK")
-        .map_err(|error| Fault::unavailable(Failure::from(error).into_fault().message))
+        .map_err(|error| Fault::unavailable(Failure::from(error).fault.message))
 }
 
 /// Commits. If a constraint that is checked only now refuses that, the transaction still exists.
@@ -209,7 +209,7 @@ fn whole<T, E: From<Fault>>(
     }
     let say = |sql| {
         let said = connection.execute_batch(sql);
-        said.map_err(|error| E::from(Failure::from(error).into_fault()))
+        said.map_err(|error| E::from(Failure::from(error).fault))
     };
     say("SAVEPOINT windrow_part")?;
     let done = work();
@@ -240,41 +240,33 @@ pub(super) fn transfer(
         for (at, part) in parts.iter().enumerate() {
             let moved = copy(connection, source, part)
                 .and_then(|()| delete_now(connection, source, &part.rows));
-            moved.map_err(|fault| At(Refused { at, fault }))?;
+            moved.map_err(|Failure { fault, .. }| At(Refused { at, fault }))?;
         }
         Ok(())
     };
     whole(connection, all).map_err(|At(refused)| refused)
 }
 
-fn copy(connection: &Connection, source: &Source, part: &Owned) -> Result<(), Fault> {
-    let copied = connection
-        .prepare_cached(&source.copy(&part.to))
-        .and_then(|mut copy| copy.execute([&part.rows.json]))
-        .map_err(|error| Failure::from(error).into_fault())?;
-    if copied == part.rows.count {
-        Ok(())
-    } else {
-        Err(TableFacts::left_out(&part.to.table))
+fn copy(connection: &Connection, source: &Source, part: &Owned) -> Result<(), Failure> {
+    let mut copy = connection.prepare_cached(&source.copy(&part.to))?;
+    match copy.execute([&part.rows.json])? == part.rows.count {
+        true => Ok(()),
+        false => Err(Failure::of_write(TableFacts::left_out(&part.to.table))),
     }
 }
 
-fn delete_now(connection: &Connection, source: &Source, rows: &Numbers) -> Result<(), Fault> {
-    let deleted = connection
-        .prepare_cached(&source.delete)
-        .and_then(|mut delete| delete.execute([&rows.json]))
-        .map_err(|error| Failure::from(error).into_fault())?;
+fn delete_now(connection: &Connection, source: &Source, rows: &Numbers) -> Result<(), Failure> {
+    let mut delete = connection.prepare_cached(&source.delete)?;
+    let deleted = delete.execute([&rows.json])?;
     if deleted == rows.count {
         return Ok(());
     }
-    Err(Fault::new(
-        FaultClass::Other,
-        "09000",
-        format!(
-            "{} rows of {} were picked and {deleted} deleted: a trigger keeps them",
-            rows.count, source.name
-        ),
-    ))
+    let message = format!(
+        "{} rows of {} were picked and {deleted} deleted: a trigger keeps them",
+        rows.count, source.name
+    );
+    let fault = Fault::new(FaultClass::Other, "09000", message);
+    Err(Failure::of_write(fault))
 }
 
 /// Deletes rows.
@@ -283,7 +275,7 @@ pub(super) fn delete(
     source: &Source,
     rows: &Numbers,
 ) -> Result<(), Fault> {
-    whole(connection, || delete_now(connection, source, rows))
+    whole(connection, || Ok(delete_now(connection, source, rows)?))
 }
 
 /// Writes rows to the dead letters, and deletes them from the source.
@@ -295,7 +287,7 @@ pub(super) fn reject(
     let rows = Numbers::of(letters.iter().map(|letter| letter.row));
     whole(connection, || {
         letters::write(connection, source, letters, &rows.json)?;
-        delete_now(connection, source, &rows)
+        Ok(delete_now(connection, source, &rows)?)
     })
 }
 
