@@ -16,6 +16,7 @@ use windrow_core::{
 };
 use windrow_lanes::{Lane, LaneMetrics};
 
+use super::lane_view::LaneView;
 use super::probe::{PROBE_INTERVAL, every};
 use crate::lanes::LANE_CAPACITY;
 
@@ -170,7 +171,7 @@ impl<K: LaneKind> ClientLanes<K> {
     }
 
     /// Returns the state of each lane, and its key.
-    pub(super) fn status(&self) -> Vec<(K::Key, LaneStatus)> {
+    pub(super) fn by_key(&self) -> Vec<(K::Key, LaneStatus)> {
         let open = self.open.lock();
         let lanes = open.lanes.iter();
         let mut lanes: Vec<_> = lanes
@@ -188,22 +189,8 @@ impl<K: LaneKind> ClientLanes<K> {
         sum
     }
 
-    /// Returns the standings of each table. If lanes differ, all of their standings are returned.
-    pub(super) fn standings(&self) -> Vec<Standing> {
-        let mut all: Vec<Standing> = Vec::new();
-        let open = self.open.lock();
-        let lanes = open.lanes.values();
-        for standing in lanes.flat_map(|entry| entry.statements.standings()) {
-            if !all.contains(&standing) {
-                all.push(standing);
-            }
-        }
-        all.sort_by_cached_key(|standing| (standing.table.to_string(), standing.ops.clone()));
-        all
-    }
-
-    /// Ends lanes that were unused for a while, and tells the others if their database answers a
-    /// ping. Runs until its future is dropped.
+    /// Ends lanes that nobody has used for a while, and reports to the others if their database
+    /// gives a sign of life. Runs until its future is dropped.
     pub(super) async fn tend(&self) {
         let tidy = || async {
             for entry in self.unused(Instant::now()) {
@@ -276,6 +263,26 @@ impl<K: LaneKind> ClientLanes<K> {
             statements,
             unused_since: None,
         })
+    }
+}
+
+impl<K: LaneKind> LaneView for ClientLanes<K> {
+    fn status(&self) -> Vec<LaneStatus> {
+        let lanes = self.by_key().into_iter();
+        lanes.map(|(_, status)| status).collect()
+    }
+
+    fn standings(&self) -> Vec<Standing> {
+        let mut all: Vec<Standing> = Vec::new();
+        let open = self.open.lock();
+        let lanes = open.lanes.values();
+        for standing in lanes.flat_map(|entry| entry.statements.standings()) {
+            if !all.contains(&standing) {
+                all.push(standing);
+            }
+        }
+        all.sort_by_cached_key(|standing| (standing.table.to_string(), standing.ops.clone()));
+        all
     }
 }
 

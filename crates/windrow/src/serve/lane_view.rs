@@ -7,6 +7,7 @@ pub(super) trait LaneView: Send + Sync {
     /// Returns the state of each lane.
     fn status(&self) -> Vec<LaneStatus>;
 
-    /// Returns the standings of each table, by the statements that clients have sent.
+    /// Returns the standings of each table, by the statements that clients have sent. If lanes
+    /// differ, all of their standings are returned.
     fn standings(&self) -> Vec<Standing>;
 }

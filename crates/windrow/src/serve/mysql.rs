@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 use windrow_http::Ack;
 use windrow_mysql_frontend::{MysqlFrontend, MysqlMetrics, MysqlSpool, Services};
 
-use self::session_lanes::MysqlSessionLanes;
-use super::client_lanes::LaneSizes;
+use self::session_lanes::MysqlLaneKind;
+use super::client_lanes::{ClientLanes, LaneSizes};
 use super::lane_view::LaneView;
 use super::listen::cannot_listen;
 use super::reload::TakeUsers;
@@ -21,7 +21,7 @@ use crate::settings::{MysqlSettings, Settings};
 /// A MySQL frontend that listens, and its lanes.
 pub(super) struct MysqlServer {
     frontend: MysqlFrontend,
-    session_lanes: Arc<MysqlSessionLanes>,
+    session_lanes: Arc<ClientLanes<MysqlLaneKind>>,
 }
 
 impl MysqlServer {
@@ -43,8 +43,12 @@ impl MysqlServer {
             metrics: shared.lane_metrics.clone(),
             most: mysql.max_lanes,
         };
-        let server = (config.target.clone(), Arc::clone(shared.database));
-        let session_lanes = MysqlSessionLanes::new(server, settings.sink.clone(), sizes);
+        let kind = MysqlLaneKind {
+            target: config.target.clone(),
+            server: Arc::clone(shared.database),
+            options: settings.sink.clone(),
+        };
+        let session_lanes = Arc::new(ClientLanes::new(kind, sizes));
         let spool = shared.spool.clone();
         let services = Services {
             lanes: session_lanes.clone(),

@@ -13,14 +13,15 @@ use tokio_util::sync::CancellationToken;
 use windrow_core::{Name, Spooling};
 use windrow_http::Ack;
 use windrow_pg::{
-    ConnectionSlots, Console, DatabaseConfig, Identity, Pg, PgMetrics, Services, SqlKeys, SqlSpool,
+    ConnectionSlots, Console, DatabaseConfig, Identity, IdleConnections, Pg, PgMetrics, Services,
+    SqlKeys, SqlSpool,
 };
 use windrow_pgwire::Target;
 
 pub(super) use windrow_pg::advice;
 
 use self::replicated::Replicated;
-use self::session_lanes::SessionLanes;
+use self::session_lanes::{PgLaneKind, SessionLanes};
 use super::client_lanes::LaneSizes;
 use super::lane_view::LaneView;
 use super::listen::cannot_listen;
@@ -32,6 +33,8 @@ use crate::settings::{PgSettings, Settings};
 pub(super) struct PgServer {
     pg: Pg,
     session_lanes: Arc<SessionLanes>,
+    /// The lanes, as the connection slots know them.
+    _resting: Vec<Arc<dyn IdleConnections>>,
 }
 
 impl PgServer {
@@ -69,17 +72,19 @@ impl PgServer {
                 database.followed = true;
             }
         }
-        let session_lanes = SessionLanes::new(
-            config.databases.clone(),
-            settings.sink.clone(),
-            LaneSizes {
-                limits: settings.limits.clone(),
-                budget: shared.budget.clone(),
-                metrics: shared.lane_metrics.clone(),
-                most: pg.max_lanes,
-            },
-            replicated.map(|(primary, identity)| Replicated::new(primary, &identity.database)),
-        );
+        let kind = PgLaneKind {
+            databases: config.databases.clone(),
+            options: settings.sink.clone(),
+            replicated: replicated
+                .map(|(primary, identity)| Replicated::new(primary, &identity.database)),
+        };
+        let sizes = LaneSizes {
+            limits: settings.limits.clone(),
+            budget: shared.budget.clone(),
+            metrics: shared.lane_metrics.clone(),
+            most: pg.max_lanes,
+        };
+        let session_lanes = Arc::new(SessionLanes::new(kind, sizes));
         let spool = shared.spool.clone().zip(identity.clone());
         let keys = shared.keys.clone().zip(identity);
         let services = Services {
@@ -95,7 +100,11 @@ impl PgServer {
         let pg = Pg::bind(config, services).await;
         let pg =
             pg.map_err(|error| cannot_listen(&error, "the PostgreSQL frontend", listen, "--pg"))?;
-        Ok(Self { pg, session_lanes })
+        Ok(Self {
+            pg,
+            _resting: session_lanes::register(&session_lanes),
+            session_lanes,
+        })
     }
 
     pub(super) fn addr(&self) -> SocketAddr {
@@ -158,7 +167,10 @@ fn console(session_lanes: &Arc<SessionLanes>, reload: Reload, stop: Cancellation
     let (session_lanes, counted) = (session_lanes.clone(), session_lanes.clone());
     Console {
         counts: Arc::new(move || counted.counts()),
-        lanes: Arc::new(move || session_lanes.identified()),
+        lanes: Arc::new(move || {
+            let lanes = session_lanes.by_key().into_iter();
+            lanes.map(|(key, status)| (key.identity, status)).collect()
+        }),
         reload: Arc::new(move || {
             let read = reload.but_roles().and_then(roles_of);
             read.map_err(|error| format!("{error:#}"))

@@ -3,61 +3,20 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windrow_core::{Database, Fault, LanePorts, LaneStatus, Name, Standing};
+use windrow_core::{Database, Fault, LanePorts, Name, Standing};
 use windrow_database::Options;
 use windrow_mysql::ClientSink;
 use windrow_mysql_frontend::Lanes;
 use windrow_mysqlwire::{LaneLogin, Target};
 
-use crate::serve::client_lanes::{ClientLanes, LaneDatabase, LaneKind, LaneSizes, StatementSource};
-use crate::serve::lane_view::LaneView;
-
-/// All lanes of MySQL sessions.
-pub(crate) struct MysqlSessionLanes(ClientLanes<MysqlLaneKind>);
+use crate::serve::client_lanes::{ClientLanes, LaneDatabase, LaneKind, StatementSource};
 
 /// The server that lanes write to.
-struct MysqlLaneKind {
-    target: Target,
-    /// The same server, for pings.
-    server: Arc<dyn Database>,
-    options: Options,
-}
-
-impl MysqlSessionLanes {
-    /// Makes an empty set of lanes.
-    pub(crate) fn new(
-        (target, server): (Target, Arc<dyn Database>),
-        options: Options,
-        sizes: LaneSizes,
-    ) -> Arc<Self> {
-        let kind = MysqlLaneKind {
-            target,
-            server,
-            options,
-        };
-        Arc::new(Self(ClientLanes::new(kind, sizes)))
-    }
-
-    /// Ends unused lanes and probes the others' server. Runs until its future is dropped.
-    pub(crate) async fn tend(&self) {
-        self.0.tend().await;
-    }
-
-    /// Finishes what was accepted and ends all lanes. Sessions must have ended before.
-    pub(crate) async fn shutdown(&self) {
-        self.0.shutdown().await;
-    }
-}
-
-impl LaneView for MysqlSessionLanes {
-    fn status(&self) -> Vec<LaneStatus> {
-        let lanes = self.0.status().into_iter();
-        lanes.map(|(_, status)| status).collect()
-    }
-
-    fn standings(&self) -> Vec<Standing> {
-        self.0.standings()
-    }
+pub(super) struct MysqlLaneKind {
+    pub(super) target: Target,
+    /// The same server, for signs of life.
+    pub(super) server: Arc<dyn Database>,
+    pub(super) options: Options,
 }
 
 #[async_trait]
@@ -102,12 +61,12 @@ impl StatementSource for ClientSink {
     }
 }
 
-impl Lanes for MysqlSessionLanes {
+impl Lanes for ClientLanes<MysqlLaneKind> {
     fn open(&self, login: &LaneLogin) -> Result<LanePorts, Fault> {
-        self.0.ports(login)
+        self.ports(login)
     }
 
     fn revoke(&self, user: &[u8]) {
-        self.0.end(|login| *login.user == *user);
+        self.end(|login| *login.user == *user);
     }
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use windrow_core::{Fault, FaultClass, LaneCounts, LanePorts, LaneStatus, Name, Sink, Standing};
+use windrow_core::{Fault, FaultClass, LanePorts, Name, Sink, Standing};
 use windrow_database::Options;
 use windrow_pg::{DatabaseConfig, Identity, IdleConnections, LaneKey, Lanes};
 use windrow_pgwire::target::Credential;
@@ -13,25 +13,20 @@ use windrow_postgres::StatementSink;
 
 use super::replicated::Replicated;
 use super::slotted::SlottedSink;
-use crate::serve::client_lanes::{ClientLanes, LaneDatabase, LaneKind, LaneSizes, StatementSource};
-use crate::serve::lane_view::LaneView;
+use crate::serve::client_lanes::{ClientLanes, LaneDatabase, LaneKind, StatementSource};
 
 /// The time limit of a ping.
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// All lanes of SQL sessions.
-pub(crate) struct SessionLanes {
-    lanes: ClientLanes<PgLaneKind>,
-    /// Registers the lanes with the connection slots, for as long as the lanes exist.
-    _resting: Vec<Arc<dyn IdleConnections>>,
-}
+/// The lanes of SQL sessions.
+pub(super) type SessionLanes = ClientLanes<PgLaneKind>;
 
 /// The databases that lanes write to.
-struct PgLaneKind {
-    databases: Vec<DatabaseConfig>,
-    options: Options,
+pub(super) struct PgLaneKind {
+    pub(super) databases: Vec<DatabaseConfig>,
+    pub(super) options: Options,
     /// The primary that notes rows for replicas.
-    replicated: Option<Replicated>,
+    pub(super) replicated: Option<Replicated>,
 }
 
 /// The lanes of one database, which can give up idle connections.
@@ -42,76 +37,25 @@ struct Resting {
 
 impl IdleConnections for Resting {
     fn rest(&self) {
-        if let Some(session_lanes) = self.session_lanes.upgrade() {
-            let lanes = &session_lanes.lanes;
+        if let Some(lanes) = self.session_lanes.upgrade() {
             lanes.rest(|key| key.identity.database == self.database);
         }
     }
 }
 
-impl SessionLanes {
-    /// Makes an empty set of lanes.
-    pub(crate) fn new(
-        databases: Vec<DatabaseConfig>,
-        options: Options,
-        sizes: LaneSizes,
-        replicated: Option<Replicated>,
-    ) -> Arc<Self> {
-        Arc::new_cyclic(|session_lanes: &Weak<Self>| {
-            let resting = databases.iter().map(|database| {
-                let holder: Arc<dyn IdleConnections> = Arc::new(Resting {
-                    session_lanes: Weak::clone(session_lanes),
-                    database: Name::from(&*database.name),
-                });
-                if let Some(connection_slots) = &database.connection_slots {
-                    connection_slots.register(Arc::downgrade(&holder));
-                }
-                holder
-            });
-            let resting = resting.collect();
-            let kind = PgLaneKind {
-                databases,
-                options,
-                replicated,
-            };
-            Self {
-                lanes: ClientLanes::new(kind, sizes),
-                _resting: resting,
-            }
-        })
-    }
-
-    /// Returns the state of each lane, and its identity.
-    pub(crate) fn identified(&self) -> Vec<(Identity, LaneStatus)> {
-        let lanes = self.lanes.status().into_iter();
-        lanes.map(|(key, status)| (key.identity, status)).collect()
-    }
-
-    /// Returns the counts of all lanes since the start. They never decrease.
-    pub(crate) fn counts(&self) -> LaneCounts {
-        self.lanes.counts()
-    }
-
-    /// Ends unused lanes and probes the others' databases. Runs until its future is dropped.
-    pub(crate) async fn tend(&self) {
-        self.lanes.tend().await;
-    }
-
-    /// Finishes what was accepted and ends all lanes. Sessions must have ended before.
-    pub(crate) async fn shutdown(&self) {
-        self.lanes.shutdown().await;
-    }
-}
-
-impl LaneView for SessionLanes {
-    fn status(&self) -> Vec<LaneStatus> {
-        let lanes = self.lanes.status().into_iter();
-        lanes.map(|(_, status)| status).collect()
-    }
-
-    fn standings(&self) -> Vec<Standing> {
-        self.lanes.standings()
-    }
+/// Makes lanes known to the connection slots of their databases, for as long as the result is kept.
+pub(super) fn register(lanes: &Arc<SessionLanes>) -> Vec<Arc<dyn IdleConnections>> {
+    let databases = lanes.kind.databases.iter();
+    let holder = |database: &DatabaseConfig| {
+        let slots = database.connection_slots.as_ref()?;
+        let holder: Arc<dyn IdleConnections> = Arc::new(Resting {
+            session_lanes: Arc::downgrade(lanes),
+            database: Name::from(&*database.name),
+        });
+        slots.register(Arc::downgrade(&holder));
+        Some(holder)
+    };
+    databases.filter_map(holder).collect()
 }
 
 #[async_trait]
@@ -200,11 +144,10 @@ impl StatementSource for StatementSink {
 #[async_trait]
 impl Lanes for SessionLanes {
     async fn open(&self, key: &LaneKey) -> Result<LanePorts, Fault> {
-        self.lanes.ports(key)
+        self.ports(key)
     }
 
     fn revoke(&self, identity: &Identity, credential: &Credential) {
-        let lanes = &self.lanes;
-        lanes.end(|key| key.identity == *identity && key.credential == *credential);
+        self.end(|key| key.identity == *identity && key.credential == *credential);
     }
 }
