@@ -40,19 +40,11 @@ pub(crate) const ENDPOINTS: [ExtraEndpoint; 11] = [
 ];
 
 const fn batch(method: &'static str) -> ExtraEndpoint {
-    ExtraEndpoint {
-        method,
-        template: BATCH,
-        kind: ExtraKind::Envelope,
-    }
+    ExtraEndpoint::new(method, BATCH, ExtraKind::Envelope)
 }
 
 const fn documents(method: &'static str, template: &'static str) -> ExtraEndpoint {
-    ExtraEndpoint {
-        method,
-        template,
-        kind: ExtraKind::Plain,
-    }
+    ExtraEndpoint::new(method, template, ExtraKind::Plain)
 }
 
 impl Endpoint {

@@ -102,6 +102,17 @@ pub struct ExtraEndpoint {
     pub kind: ExtraKind,
 }
 
+impl ExtraEndpoint {
+    /// Returns an endpoint.
+    pub const fn new(method: &'static str, template: &'static str, kind: ExtraKind) -> Self {
+        Self {
+            method,
+            template,
+            kind,
+        }
+    }
+}
+
 /// The way in which an endpoint of an extension is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExtraKind {

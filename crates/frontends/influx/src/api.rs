@@ -17,21 +17,13 @@ use crate::{answer, query, token, write};
 pub struct InfluxApi;
 
 const ENDPOINTS: [ExtraEndpoint; 6] = [
-    at("POST", "/write", ExtraKind::Untyped),
-    at("POST", "/api/v2/write", ExtraKind::Untyped),
-    at("GET", "/query", ExtraKind::Plain),
-    at("POST", "/query", ExtraKind::Untyped),
-    at("GET", "/ping", ExtraKind::Open),
-    at("GET", "/health", ExtraKind::Open),
+    ExtraEndpoint::new("POST", "/write", ExtraKind::Untyped),
+    ExtraEndpoint::new("POST", "/api/v2/write", ExtraKind::Untyped),
+    ExtraEndpoint::new("GET", "/query", ExtraKind::Plain),
+    ExtraEndpoint::new("POST", "/query", ExtraKind::Untyped),
+    ExtraEndpoint::new("GET", "/ping", ExtraKind::Open),
+    ExtraEndpoint::new("GET", "/health", ExtraKind::Open),
 ];
-
-const fn at(method: &'static str, template: &'static str, kind: ExtraKind) -> ExtraEndpoint {
-    ExtraEndpoint {
-        method,
-        template,
-        kind,
-    }
-}
 
 #[async_trait]
 impl Extension for InfluxApi {

@@ -150,15 +150,7 @@ impl Tally {
         }
         let is_denied = fault.class == FaultClass::Denied;
         self.is_denied = Some(self.is_denied.unwrap_or(true) && is_denied);
-        let is_passing = matches!(
-            fault.class,
-            FaultClass::Unavailable
-                | FaultClass::Cancelled
-                | FaultClass::Conflict
-                | FaultClass::Overloaded
-                | FaultClass::Unknown
-        );
-        if is_passing {
+        if !fault.is_own() {
             self.passing.get_or_insert_with(|| fault.clone().into());
         }
     }

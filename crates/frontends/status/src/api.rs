@@ -18,24 +18,16 @@ use crate::watcher::Watcher;
 /// The paths: the page, its data as JSON, the same data as server-sent events, and the progress
 /// reports of loads and moves.
 pub const ENDPOINTS: [ExtraEndpoint; 4] = [
-    on("GET", "/", ExtraKind::Open),
-    on("GET", "/v1/status", ExtraKind::Gateway),
-    on("GET", "/v1/status/events", ExtraKind::Live),
-    on("POST", "/v1/status/tasks", ExtraKind::Gateway),
+    ExtraEndpoint::new("GET", "/", ExtraKind::Open),
+    ExtraEndpoint::new("GET", "/v1/status", ExtraKind::Gateway),
+    ExtraEndpoint::new("GET", "/v1/status/events", ExtraKind::Live),
+    ExtraEndpoint::new("POST", "/v1/status/tasks", ExtraKind::Gateway),
 ];
 
 const PAGE: usize = 0;
 const STATUS: usize = 1;
 const EVENTS: usize = 2;
 const TASKS: usize = 3;
-
-const fn on(method: &'static str, template: &'static str, kind: ExtraKind) -> ExtraEndpoint {
-    ExtraEndpoint {
-        method,
-        template,
-        kind,
-    }
-}
 
 /// The status page.
 #[derive(Debug)]
