@@ -1,6 +1,7 @@
 //! Parsed statements as the database understands them.
 
 use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -196,79 +197,6 @@ impl Statement {
         self.signature.fields.as_deref()
     }
 
-    /// Adds a hash for each row that a call touches and whose key is known. `scratch` is working
-    /// memory.
-    pub fn touches(
-        &self,
-        arguments: &Arguments,
-        formats: &Formats,
-        scratch: &mut Vec<u8>,
-        hashes: &mut Vec<u64>,
-    ) {
-        self.touches.touches(arguments, formats, scratch, hashes);
-    }
-
-    /// True if it is proven that nothing drops or adds rows: see [`Touches::keeps_rows`].
-    pub fn keeps_rows(&self) -> bool {
-        self.touches.keeps_rows()
-    }
-
-    /// Returns a call as a write of a row: see [`Touches::as_row`].
-    pub fn as_row(&self, arguments: &Arguments, formats: &Formats) -> Option<AsRow> {
-        self.touches.as_row(arguments, formats)
-    }
-
-    /// Returns the reason why a call of it is no write of a row: see [`Touches::why_no_row`].
-    pub fn why_no_row(&self, arguments: &Arguments, formats: &Formats) -> Option<Box<str>> {
-        self.touches.why_no_row(arguments, formats)
-    }
-
-    /// Returns the one row that a call may change: see [`Touches::row_of`].
-    pub fn row_of(&self, arguments: &Arguments, formats: &Formats) -> Option<KeyedRow> {
-        self.touches.row_of(arguments, formats)
-    }
-
-    /// Returns a hash of that row's key: see [`Touches::row_key`].
-    pub fn row_key(&self, arguments: &Arguments, formats: &Formats) -> Option<u64> {
-        self.touches.row_key(arguments, formats)
-    }
-
-    /// Returns the plan by which its calls are answered early: see [`Touches::preview`].
-    pub fn preview(&self) -> Option<&Arc<Preview>> {
-        self.touches.preview()
-    }
-
-    /// Returns the reason why there is no such plan: see [`Touches::doubt`].
-    pub fn doubt(&self) -> Option<&'static Doubt> {
-        self.touches.doubt()
-    }
-
-    /// Returns the form that is executed as late as at COMMIT: see [`Touches::late_write`].
-    pub fn late_write(&self) -> Option<&Arc<LateWrite>> {
-        self.touches.late_write()
-    }
-
-    /// Returns the text that tests what a write stores: see [`Touches::verified_text`].
-    pub fn verified_text(&self) -> Option<&str> {
-        self.touches.verified_text()
-    }
-
-    /// Returns true if the values of a call are certainly stored: see [`Touches::fits`].
-    pub fn fits(&self, arguments: &Arguments, formats: &Formats) -> bool {
-        self.touches.fits(arguments, formats)
-    }
-
-    /// Returns true if the values of a call mean the same whenever the server reads them: see
-    /// [`Touches::has_lasting_values`].
-    pub fn has_lasting_values(&self, arguments: &Arguments, formats: &Formats) -> bool {
-        self.touches.has_lasting_values(arguments, formats)
-    }
-
-    /// Returns true if a literal may be a value of a parameter: see [`Touches::takes_literal`].
-    pub fn takes_literal(&self, place: usize, literal: Option<&[u8]>) -> bool {
-        self.touches.takes_literal(place, literal)
-    }
-
     /// Returns the usual length of its calls' rows; `None` if they are always short.
     pub fn usual_answer(&self) -> Option<&UsualAnswer> {
         self.usual.as_ref()
@@ -286,6 +214,15 @@ impl Statement {
     }
 }
 
+/// The knowledge that the database has of the calls.
+impl Deref for Statement {
+    type Target = dyn Touches;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.touches
+    }
+}
+
 impl fmt::Debug for Statement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Statement")
@@ -296,7 +233,7 @@ impl fmt::Debug for Statement {
 }
 
 /// The plan by which the calls of an INSERT of one row are answered before they are executed. Calls
-/// with values that [`Statement::has_lasting_values`] refuses are not answered by it.
+/// with values that [`Touches::has_lasting_values`] refuses are not answered by it.
 ///
 /// A frontend that keeps the writes of a transaction until its COMMIT has to answer each at once.
 /// `question` gives the answer and has no effect except that it takes numbers from sequences.
@@ -312,9 +249,10 @@ pub struct Preview {
     /// the transaction. If the boolean is true, the server will accept the row; otherwise nothing
     /// is known.
     pub question: Arc<Statement>,
-    /// Computes the columns of future rows; `None` if they depend on values of a call, or if
-    /// RETURNING has any other column. Its first parameter is the number of rows, an `int4`. Each
-    /// row has the computed columns twice. Serves calls that [`Statement::fits`] accepts.
+    /// Computes the columns of rows to come, where they depend on no value of a call; `None` if
+    /// they do, or if RETURNING gives back any other column. Its first parameter is the number of
+    /// rows, an `int4`. Each row has the computed columns twice. Serves calls that
+    /// [`Touches::fits`] accepts.
     pub ahead: Option<Arc<Statement>>,
     /// True if future rows contain the time of their transaction, and can only be used in it. Then
     /// `ahead` has a second parameter, and each row two more columns, as `question` has.
@@ -345,7 +283,7 @@ pub struct Preview {
 }
 
 /// The form of a write of one row that is answered at once and executed as late as at COMMIT, for
-/// clients that accept its errors there. Calls whose values [`Statement::has_lasting_values`]
+/// clients that accept its errors there. Calls whose values [`Touches::has_lasting_values`]
 /// refuses are not executed late.
 #[derive(Debug)]
 pub struct LateWrite {
@@ -353,8 +291,8 @@ pub struct LateWrite {
     /// another row count than one (SQLSTATE 40001), and if they find no row (with
     /// [`Self::NOT_ONE_ROW`] in the message).
     pub write: Arc<Statement>,
-    /// For UPDATE and DELETE, asks for the number of rows, a binary `bigint`, with the parameters
-    /// of the write. [`Statement::row_of`] returns the row that may be meant.
+    /// UPDATE and DELETE: the question for the number of rows, a binary `bigint`, with the
+    /// parameters of the write. Which row may be meant, [`Touches::row_of`] says.
     pub question: Option<Arc<Statement>>,
     /// True if the row may hold the time of its transaction.
     pub has_time: bool,

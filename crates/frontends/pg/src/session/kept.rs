@@ -222,8 +222,8 @@ impl KeptWrite {
         (&self.text, self.is_late)
     }
 
-    /// Returns true if the write certainly does not change a row. `key`: that of
-    /// [`Statement::row_key`].
+    /// Returns true if the write certainly changes nothing of a row. `key`: that of
+    /// [`Touches::row_key`](windrow_core::Touches::row_key).
     fn leaves_alone(&self, table: &str, key: Option<u64>) -> bool {
         let call = &self.call;
         let statement = match self.late_form {
