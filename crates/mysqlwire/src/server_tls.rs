@@ -4,11 +4,10 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use rustls::crypto::ring;
+use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, RootCertStore};
 use tokio_rustls::TlsConnector;
-use windrow_sockets::{CertificateCheck, CertificateVerifier, trusted_certificates};
+use windrow_sockets::{CertificateCheck, verifying};
 
 use crate::packet::{Stream, Wire};
 use crate::target::{Target, TlsMode};
@@ -31,19 +30,6 @@ fn config(mode: TlsMode, file: Option<&Path>) -> io::Result<ClientConfig> {
         TlsMode::VerifyCa => CertificateCheck::Authority,
         TlsMode::Require | TlsMode::Disable => CertificateCheck::Nothing,
     };
-    let trusted = match check {
-        CertificateCheck::Nothing => Vec::new(),
-        _ => trusted_certificates(file, "the URL's sslrootcert").map_err(io::Error::other)?,
-    };
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(trusted.iter().cloned());
-    let pinned = if file.is_some() { trusted } else { Vec::new() };
-    let provider = Arc::new(ring::default_provider());
-    let verifier = CertificateVerifier::new(check, roots, pinned, &provider, Arc::default());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(io::Error::other)?
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(verifier));
+    let config = verifying(check, file, Arc::default()).map_err(io::Error::other)?;
     Ok(config.with_no_client_auth())
 }

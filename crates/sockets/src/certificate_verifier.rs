@@ -25,7 +25,7 @@ pub enum CertificateCheck {
 
 /// The verifier of a server's certificate in rustls, which follows [`CertificateCheck`].
 #[derive(Debug)]
-pub struct CertificateVerifier {
+pub(crate) struct CertificateVerifier {
     check: CertificateCheck,
     roots: RootCertStore,
     /// Certificates that are themselves trusted. webpki does not accept an authority's certificate
@@ -40,7 +40,7 @@ pub struct CertificateVerifier {
 impl CertificateVerifier {
     /// Returns the verifier. `unproven` is set if the server did not prove that the certificate is
     /// its own.
-    pub fn new(
+    pub(crate) fn new(
         check: CertificateCheck,
         roots: RootCertStore,
         pinned: Vec<CertificateDer<'static>>,

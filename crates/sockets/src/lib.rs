@@ -14,8 +14,8 @@ mod starting;
 mod threads;
 mod trusting;
 
-pub use certificate_verifier::{CertificateCheck, CertificateVerifier};
+pub use certificate_verifier::CertificateCheck;
 pub use listeners::{ClientSocket, Listeners, listen, wait_after};
 pub use starting::{StartSlot, Starting};
 pub use threads::{DetachedSocket, Portable, Threads};
-pub use trusting::{certificates_of, trusted_certificates, trusting, unusable_pem};
+pub use trusting::{URL_SETTING, certificates_of, trusting, unusable_pem, verifying};

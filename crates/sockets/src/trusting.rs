@@ -2,17 +2,24 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
+use rustls::client::WantsClientCert;
 use rustls::crypto::ring;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::{Error as PemError, PemObject};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::{ClientConfig, ConfigBuilder, RootCertStore};
+
+use crate::certificate_verifier::{CertificateCheck, CertificateVerifier};
+
+/// The setting of a database's URL that names the file of trusted certificates.
+pub const URL_SETTING: &str = "the URL's sslrootcert";
 
 /// Returns a configuration that trusts the certificates of a PEM file, or else those of the system.
 /// `setting`: the setting that names the file. Reads files, so it blocks.
 ///
 /// # Errors
-/// As [`trusted_certificates`].
+/// The file cannot be read, or there are no certificates.
 pub fn trusting(file: Option<&Path>, setting: &str) -> Result<Arc<ClientConfig>, String> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(trusted_certificates(file, setting)?);
@@ -24,12 +31,39 @@ pub fn trusting(file: Option<&Path>, setting: &str) -> Result<Arc<ClientConfig>,
     Ok(Arc::new(config))
 }
 
+/// Begins a configuration of TLS to a database server, as its URL says: `check` of the certificate,
+/// against those of a PEM file, or else those of the system. `unproven` is set if the server has
+/// not proven that the certificate is its own. Reads files, so it blocks.
+///
+/// # Errors
+/// The file cannot be read, or there are no certificates.
+pub fn verifying(
+    check: CertificateCheck,
+    file: Option<&Path>,
+    unproven: Arc<AtomicBool>,
+) -> Result<ConfigBuilder<ClientConfig, WantsClientCert>, String> {
+    let trusted = match check {
+        CertificateCheck::Nothing => Vec::new(),
+        _ => trusted_certificates(file, URL_SETTING)?,
+    };
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(trusted.iter().cloned());
+    let pinned = if file.is_some() { trusted } else { Vec::new() };
+    let provider = Arc::new(ring::default_provider());
+    let verifier = CertificateVerifier::new(check, roots, pinned, &provider, unproven);
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| format!("TLS: {error}"))?;
+    let builder = builder.dangerous();
+    Ok(builder.with_custom_certificate_verifier(Arc::new(verifier)))
+}
+
 /// Returns the certificates of a PEM file, or else those of the system; at least one. `setting`:
 /// the setting that names the file. Reads files, so it blocks.
 ///
 /// # Errors
 /// The file cannot be read, or there are no certificates.
-pub fn trusted_certificates(
+fn trusted_certificates(
     file: Option<&Path>,
     setting: &str,
 ) -> Result<Vec<CertificateDer<'static>>, String> {

@@ -11,17 +11,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
-use rustls::crypto::{CryptoProvider, ring};
+use rustls::ClientConfig;
+use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use windrow_core::{Fault, FaultClass};
-use windrow_sockets::{
-    CertificateCheck, CertificateVerifier, certificates_of, trusted_certificates, unusable_pem,
-};
+use windrow_sockets::{CertificateCheck, certificates_of, unusable_pem, verifying};
 
 use super::entrance::{Entrance, Refusal};
 use super::socket::Socket;
@@ -57,12 +55,11 @@ pub(super) async fn secure(
 ) -> Result<TlsSocket, Refusal> {
     let options = entrance.target.tls.clone();
     let is_direct = options.is_direct;
-    let provider = Arc::new(ring::default_provider());
     let unproven = Arc::new(AtomicBool::new(false));
     let mut config = {
-        let (provider, unproven) = (provider.clone(), unproven.clone());
+        let unproven = unproven.clone();
         // Reading certificate files blocks.
-        tokio::task::spawn_blocking(move || config(&options, &provider, unproven))
+        tokio::task::spawn_blocking(move || config(&options, unproven))
             .await
             .map_err(|error| Fault::internal(error.to_string()))??
     };
@@ -82,18 +79,14 @@ pub(super) async fn secure(
         .and_then(<[_]>::first);
     let binding = certificate
         .filter(|_| !unproven.load(Ordering::Relaxed))
-        .and_then(|certificate| server_end_point(certificate, &provider));
+        .and_then(|certificate| server_end_point(certificate, &ring::default_provider()));
     Ok(TlsSocket {
         socket: Socket::Tls(Box::new(stream.into())),
         binding,
     })
 }
 
-fn config(
-    options: &TlsOptions,
-    provider: &Arc<CryptoProvider>,
-    unproven: Arc<AtomicBool>,
-) -> Result<ClientConfig, Fault> {
+fn config(options: &TlsOptions, unproven: Arc<AtomicBool>) -> Result<ClientConfig, Fault> {
     let check = match options.mode {
         SslMode::VerifyFull => CertificateCheck::Name,
         SslMode::VerifyCa => CertificateCheck::Authority,
@@ -103,19 +96,7 @@ fn config(
         Roots::File(path) => Some(path.as_path()),
         Roots::System => None,
     };
-    let trusted = match check {
-        CertificateCheck::Nothing => Vec::new(),
-        _ => trusted_certificates(file, "the URL's sslrootcert").map_err(Fault::invalid)?,
-    };
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(trusted.iter().cloned());
-    let pinned = if file.is_some() { trusted } else { Vec::new() };
-    let verifier = CertificateVerifier::new(check, roots, pinned, provider, unproven);
-    let builder = ClientConfig::builder_with_provider(provider.clone())
-        .with_safe_default_protocol_versions()
-        .map_err(|error| Fault::internal(format!("TLS: {error}")))?
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(verifier));
+    let builder = verifying(check, file, unproven).map_err(Fault::invalid)?;
     let Some((certificate, key)) = &options.identity else {
         return Ok(builder.with_no_client_auth());
     };

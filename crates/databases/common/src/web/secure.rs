@@ -7,10 +7,7 @@ use rustls::ClientConfig;
 use tokio::sync::OnceCell;
 use tokio_rustls::TlsConnector;
 use windrow_core::Fault;
-use windrow_sockets::trusting;
-
-/// The setting that names the file of trusted certificates.
-const SETTING: &str = "the URL's parameter sslrootcert";
+use windrow_sockets::{URL_SETTING, trusting};
 
 /// The trusted authorities, and the TLS configuration, which is made when the first connection is
 /// opened.
@@ -37,7 +34,7 @@ impl Secure {
         let make = || async {
             let roots = self.roots.clone();
             // Certificates are read from files.
-            tokio::task::spawn_blocking(move || trusting(roots.as_deref(), SETTING))
+            tokio::task::spawn_blocking(move || trusting(roots.as_deref(), URL_SETTING))
                 .await
                 .map_err(|error| Fault::internal(error.to_string()))?
                 .map_err(Fault::invalid)

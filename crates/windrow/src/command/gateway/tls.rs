@@ -6,10 +6,9 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
 use anyhow::ensure;
-use rustls::crypto::ring;
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
-use windrow_sockets::{CertificateCheck, CertificateVerifier};
+use rustls::{ClientConnection, StreamOwned};
+use windrow_sockets::{CertificateCheck, verifying};
 
 /// Starts TLS on a connection to a gateway.
 ///
@@ -23,14 +22,8 @@ pub(super) fn start(
         address.ip().is_loopback(),
         "{address} speaks TLS; a gateway that does is only asked on 127.0.0.1 or ::1, where no certificate has to be verified"
     );
-    let provider = Arc::new(ring::default_provider());
-    let (roots, check) = (RootCertStore::empty(), CertificateCheck::Nothing);
-    let any = CertificateVerifier::new(check, roots, Vec::new(), &provider, Arc::default());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()?
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(any))
-        .with_no_client_auth();
+    let config = verifying(CertificateCheck::Nothing, None, Arc::default());
+    let config = config.map_err(anyhow::Error::msg)?.with_no_client_auth();
     let name = ServerName::IpAddress(address.ip().into());
     let connection = ClientConnection::new(Arc::new(config), name)?;
     Ok(StreamOwned::new(connection, stream))
