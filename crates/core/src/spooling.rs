@@ -130,25 +130,30 @@ impl SpooledWrites {
             return Ok(());
         };
         let applied = tokio::time::timeout(APPLY_TIMEOUT, spool.applied(place)).await;
-        applied.unwrap_or_else(|_| Err(behind(spool, place)))
+        applied.unwrap_or_else(|_| {
+            // Nothing was executed, so the code is not that of an unknown outcome.
+            let text = place.behind(spool, "statement", APPLY_TIMEOUT);
+            Err(Fault::new(FaultClass::Unavailable, "57P03", text))
+        })
     }
 }
 
-/// Returns the fault of a wait during which the database did not reach the place. Nothing was
-/// executed, so the code is not that of an unknown outcome.
-fn behind(spool: &dyn Spooling, place: &SpoolPlace) -> Fault {
-    let left = spool.level().map(|level| {
-        let pairs = place.positions.iter().zip(&level.positions);
-        pairs.map(|(to, at)| to.saturating_sub(*at)).sum::<u64>()
-    });
-    let far = left.map_or_else(String::new, |left| {
-        format!(" ({left} entries of the spool are still before it)")
-    });
-    let text = format!(
-        "the database does not have yet what this statement has to come after{far}; it has waited for {} seconds and was not executed",
-        APPLY_TIMEOUT.as_secs()
-    );
-    Fault::new(FaultClass::Unavailable, "57P03", text)
+impl SpoolPlace {
+    /// Says that a request has waited in vain until the database has what stands before this place.
+    /// `what`: a word for the request.
+    pub fn behind(&self, spool: &dyn Spooling, what: &str, waited: Duration) -> String {
+        let left = spool.level().map(|level| {
+            let pairs = self.positions.iter().zip(&level.positions);
+            pairs.map(|(to, at)| to.saturating_sub(*at)).sum::<u64>()
+        });
+        let far = left.map_or_else(String::new, |left| {
+            format!(" ({left} entries of the spool are still before it)")
+        });
+        format!(
+            "the database does not have yet what this {what} has to come after{far}; it has waited for {} seconds and was not executed",
+            waited.as_secs()
+        )
+    }
 }
 
 #[cfg(test)]

@@ -241,7 +241,12 @@ impl<'a> RequestContext<'a> {
         self.source.has_waited(begun.elapsed());
         match applied {
             Ok(applied) => Ok(applied?),
-            Err(_) => Err(behind(spool, place)),
+            // Nothing was handed over, so the code is not that of an unknown outcome.
+            Err(_) => {
+                let text = place.behind(spool, "request", SPOOL_TIMEOUT);
+                let text = format!("{text}. Send it again later");
+                Err(Fault::new(FaultClass::Unavailable, BEHIND, text).into())
+            }
         }
     }
 
@@ -460,21 +465,4 @@ fn cover(mut held: Permit, bytes: usize, budget: &Budget) -> Result<Permit, Faul
         held.shrink_to(bytes);
     }
     Ok(held)
-}
-
-/// Returns the refusal of a request that has waited too long for the spool. Nothing was submitted,
-/// so the code is not that of an unknown outcome.
-fn behind(spool: &dyn Spooling, place: &SpoolPlace) -> Refusal {
-    let left = spool.level().map(|level| {
-        let pairs = place.positions.iter().zip(&level.positions);
-        pairs.map(|(to, at)| to.saturating_sub(*at)).sum::<u64>()
-    });
-    let far = left.map_or_else(String::new, |left| {
-        format!(" ({left} entries of the spool are still before it)")
-    });
-    let message = format!(
-        "the database does not have yet what this request has to come after{far}; it has waited for {} seconds and was not executed. Send it again later",
-        SPOOL_TIMEOUT.as_secs()
-    );
-    Fault::new(FaultClass::Unavailable, BEHIND, message).into()
 }
