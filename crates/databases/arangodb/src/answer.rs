@@ -1,9 +1,6 @@
 //! Parses the server's answers.
 
-use std::fmt;
-
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use windrow_database::web::Answer;
@@ -74,44 +71,10 @@ impl Failure {
     }
 }
 
-/// A document: its attributes with their JSON texts, in the server's order.
-#[derive(Debug, Default)]
-pub(crate) struct Document<'a>(pub(crate) Vec<(String, &'a RawValue)>);
-
-impl<'a> Document<'a> {
-    /// Returns the JSON text of an attribute.
-    pub(crate) fn get(&self, name: &str) -> Option<&'a RawValue> {
-        let found = self.0.iter().find(|(attribute, _)| attribute == name);
-        found.map(|(_, raw)| *raw)
-    }
-}
-
-impl<'de> Deserialize<'de> for Document<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Attributes;
-
-        impl<'de> Visitor<'de> for Attributes {
-            type Value = Document<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a document")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut attributes = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    attributes.push(entry);
-                }
-                Ok(Document(attributes))
-            }
-        }
-
-        deserializer.deserialize_map(Attributes)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use windrow_database::members::Members;
+
     use super::*;
 
     #[test]
@@ -119,7 +82,7 @@ mod tests {
         let body = r#"[{"_id":"t/a","_key":"a","_rev":"_x","new":{"_key":"a","n":1.50}},{"error":true,"errorNum":1210,"errorMessage":"unique constraint violated"}]"#;
         let entries: Vec<Entry<'_>> = serde_json::from_str(body).unwrap();
         assert_eq!((entries[0].error, entries[1].number), (false, 1210));
-        let new: Document<'_> = serde_json::from_str(entries[0].new.unwrap().get()).unwrap();
+        let new: Members<'_> = serde_json::from_str(entries[0].new.unwrap().get()).unwrap();
         assert_eq!(new.get("n").map(RawValue::get), Some("1.50"));
         assert!(new.get("m").is_none());
     }

@@ -13,6 +13,7 @@
 //! | [`shape_faults`] | faults of shapes and rows that do not fit their tables |
 //! | [`infer`], [`new_table`], [`demand`] | tables and columns that are created from rows |
 //! | [`binary`], [`decimal`], [`iso_moment`], [`truth`] | values as texts |
+//! | [`members`] | JSON objects in their order |
 //! | [`moved`] | texts and faults of moves |
 //! | [`web`] | HTTP, for databases that speak it |
 
@@ -23,6 +24,7 @@ pub mod described;
 pub mod driver;
 pub mod infer;
 pub mod iso_moment;
+pub mod members;
 pub mod moved;
 pub mod named_key;
 pub mod new_table;

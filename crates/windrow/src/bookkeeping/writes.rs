@@ -1,17 +1,15 @@
 //! The writes of a dead letter.
 
-use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use windrow_bookkeeping::{DeadLetter, REJECTED};
 use windrow_core::shape::ShapeParts;
 use windrow_core::{
     Fault, FaultClass, Key, Name, OnConflict, Op, Returning, Shape, TableName, Value, Write, record,
 };
+use windrow_database::members::Members;
 use windrow_spool::codec::decode_unit;
 
 /// Returns the write that removes a letter.
@@ -76,7 +74,7 @@ fn writes_in(entry: &[u8]) -> Result<Vec<Write>, Fault> {
 
 fn insert(letter: &DeadLetter) -> Result<Write, Fault> {
     let table = TableName::parse(&letter.destination)?;
-    let fields: Fields<'_> = serde_json::from_str(&letter.row)
+    let fields: Members<'_> = serde_json::from_str(&letter.row)
         .map_err(|e| Fault::invalid(format!("the row of the letter is no JSON object: {e}")))?;
     if fields.0.iter().any(|(name, _)| name == record::MESSAGE) {
         return Err(Fault::invalid(
@@ -126,33 +124,6 @@ fn value_of(json: &RawValue) -> Result<Value, Fault> {
         Some(b'{' | b'[') => Value::Json(text.into()),
         _ => Value::number(text),
     })
-}
-
-/// The members of an object, in their order.
-struct Fields<'a>(Vec<(String, &'a RawValue)>);
-
-impl<'de> Deserialize<'de> for Fields<'de> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Members;
-
-        impl<'de> Visitor<'de> for Members {
-            type Value = Fields<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut fields = Vec::new();
-                while let Some(field) = map.next_entry()? {
-                    fields.push(field);
-                }
-                Ok(Fields(fields))
-            }
-        }
-
-        from.deserialize_map(Members)
-    }
 }
 
 #[cfg(test)]

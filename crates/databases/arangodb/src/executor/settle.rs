@@ -2,10 +2,11 @@
 
 use serde_json::value::RawValue;
 use windrow_core::{Fault, OnConflict, Op, Returning, Rung, WriteDone};
+use windrow_database::members::Members;
 use windrow_database::web::{Answer, Batch, Loss, Refusal, Scope, Stop};
 
 use super::plan::{DocumentRequest, none};
-use crate::answer::{Document, Entry, Failure};
+use crate::answer::{Entry, Failure};
 use crate::fault::{MISSING, is_key_taken, refusal};
 use crate::values::decode;
 
@@ -38,7 +39,7 @@ pub(super) fn answered(
 /// Gives a read its outcome. A document may have an attribute called `error`, but it always has an
 /// `_id`.
 fn read(batch: &mut Batch<'_>, request: &DocumentRequest, at: usize, entry: &RawValue, rung: Rung) {
-    let document: Document<'_> = serde_json::from_str(entry.get()).unwrap_or_default();
+    let document: Members<'_> = serde_json::from_str(entry.get()).unwrap_or_default();
     if document.get("_id").is_some() && document.get("_rev").is_some() {
         batch.done(at, rung, gave(request, &document));
         return;
@@ -63,7 +64,7 @@ fn written(
         } else {
             entry.new
         };
-        let document = raw.and_then(|raw| serde_json::from_str::<Document<'_>>(raw.get()).ok());
+        let document = raw.and_then(|raw| serde_json::from_str::<Members<'_>>(raw.get()).ok());
         let done = match (&request.returning, document) {
             (Returning::Nothing, _) | (_, None) => WriteDone::rows(1),
             (_, Some(document)) => gave(request, &document),
@@ -86,7 +87,7 @@ fn written(
     }
 }
 
-fn gave(request: &DocumentRequest, document: &Document<'_>) -> WriteDone {
+fn gave(request: &DocumentRequest, document: &Members<'_>) -> WriteDone {
     WriteDone::returning(1, decode::returned(&request.returning, document))
 }
 

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use windrow_core::{Name, Returned, Returning, Value};
-
-use crate::answer::Document;
+use windrow_database::members::Members;
 
 /// Returns the attributes of a document that a write asked for. A missing attribute is NULL.
-pub(crate) fn returned(returning: &Returning, document: &Document<'_>) -> Returned {
+pub(crate) fn returned(returning: &Returning, document: &Members<'_>) -> Returned {
     let of_raw = |raw: Option<&RawValue>| raw.map_or(Value::Null, |raw| value(raw.get()));
     let columns: Arc<[Name]> = match returning {
         Returning::Nothing => Arc::default(),
@@ -57,7 +56,7 @@ mod tests {
     #[test]
     fn what_was_asked_for_comes_back() {
         let text = r#"{"_key":"a","n":1.50,"s":"x\n","o":{"b":[1]},"z":null}"#;
-        let document: Document<'_> = serde_json::from_str(text).unwrap();
+        let document: Members<'_> = serde_json::from_str(text).unwrap();
         let all = returned(&Returning::All, &document);
         let names: Vec<&str> = all.columns.iter().map(|n| &**n).collect();
         assert_eq!(names, ["_key", "n", "s", "o", "z"]);
