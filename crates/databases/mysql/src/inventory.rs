@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mysql_async::{Opts, Row as Cells};
+use mysql_async::Row as Cells;
 use windrow_core::Row;
 use windrow_core::inventory::parents_first;
 use windrow_core::{Fault, Inventory, KeyedTable, Name, RowPage, TableName, Value};
-use windrow_database::Options;
 use windrow_database::page::{PageSql, PageStyle};
 use windrow_database::quote::backtick::{push_ident, push_idents, push_table};
 use windrow_database::shape_faults::no_column;
@@ -16,6 +15,7 @@ use super::catalog::information::about;
 use super::catalog::schema;
 use super::catalog::table::Facts;
 use super::fault::Trouble;
+use super::server::MysqlServer;
 use super::session::Session;
 use super::values::cell::{get, text};
 use super::values::column::{Column, Kind};
@@ -50,54 +50,35 @@ const STYLE: PageStyle = PageStyle {
 /// The interval between two checks that statements have ended.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The tables of a MySQL or MariaDB database.
-pub(super) struct MysqlInventory {
-    opts: Opts,
-    options: Options,
-}
-
-impl MysqlInventory {
-    pub(super) fn new(opts: &Opts, options: &Options) -> Self {
-        Self {
-            opts: opts.clone(),
-            options: options.clone(),
-        }
-    }
-
-    async fn session(&self) -> Result<Session, Fault> {
-        Session::connect(&self.opts, None, &self.options).await
-    }
-}
-
 #[async_trait]
-impl Inventory for MysqlInventory {
+impl Inventory for MysqlServer {
     fn has_schemas(&self) -> bool {
         true
     }
 
     async fn tables(&self) -> Result<Vec<TableName>, Fault> {
-        let mut session = self.session().await?;
+        let mut session = self.connect().await?;
         let told = tables(&mut session).await;
         session.close().await;
         Ok(told?)
     }
 
     async fn table(&self, name: &TableName) -> Result<Option<KeyedTable>, Fault> {
-        let mut session = self.session().await?;
+        let mut session = self.connect().await?;
         let described = describe(&mut session, name).await;
         session.close().await;
         Ok(described?)
     }
 
     async fn rows(&self, page: &RowPage<'_>) -> Result<Vec<Row>, Fault> {
-        let mut session = self.session().await?;
+        let mut session = self.connect().await?;
         let rows = rows(&mut session, page).await;
         session.close().await;
         rows
     }
 
     async fn settled(&self) -> Result<(), Fault> {
-        let mut session = self.session().await?;
+        let mut session = self.connect().await?;
         let mut left = executing(&mut session).await?;
         while !left.is_empty() {
             tokio::time::sleep(LOOK).await;

@@ -31,6 +31,7 @@ mod location;
 mod moves;
 mod own_tables;
 mod quoted;
+mod server;
 mod session;
 mod sink;
 mod statements;

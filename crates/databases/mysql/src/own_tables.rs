@@ -2,16 +2,15 @@
 //! the connection is UTC, and so are the moments in the tables.
 
 use async_trait::async_trait;
-use mysql_async::Opts;
 use windrow_bookkeeping::{Applied, IDEMPOTENCY, KeyPart, Marker, PROGRESS, ProgressRow, REJECTED};
 use windrow_core::bookkeeping::{
     BATCHES, MARKERS, OwnAnswer, OwnSession, OwnStatement, OwnTable, TableChange,
 };
 use windrow_core::{Bookkeeping, Fault, Mark, Span, TableName};
-use windrow_database::Options;
 
 use super::catalog::information::about;
 use super::fault::Trouble;
+use super::server::MysqlServer;
 use super::session::{Server, Session};
 use super::values::cell::get;
 use super::values::literal::push_text;
@@ -31,25 +30,10 @@ const BY_ROW: &str = "windrow_moved_key (move, `key`)";
 /// Limits the wait for sessions that use a table that is to be changed, in seconds.
 const LOCK_TIMEOUT: &str = "SET SESSION lock_wait_timeout = 10";
 
-/// Opens sessions on the tables of a database.
-pub(super) struct MysqlBookkeeping {
-    opts: Opts,
-    options: Options,
-}
-
-impl MysqlBookkeeping {
-    pub(super) fn new(opts: &Opts, options: &Options) -> Self {
-        Self {
-            opts: opts.clone(),
-            options: options.clone(),
-        }
-    }
-}
-
 #[async_trait]
-impl Bookkeeping for MysqlBookkeeping {
+impl Bookkeeping for MysqlServer {
     async fn open(&self) -> Result<Box<dyn OwnSession>, Fault> {
-        let session = Session::connect(&self.opts, None, &self.options).await?;
+        let session = self.connect().await?;
         Ok(Box::new(MysqlOwnSession { session }))
     }
 }

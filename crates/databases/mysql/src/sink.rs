@@ -15,10 +15,8 @@ use windrow_database::Options;
 use super::catalog::proof::has_privilege;
 use super::executor::cache::Catalog;
 use super::executor::connection::Connection;
-use super::inventory::MysqlInventory;
 use super::load::MysqlBulk;
-use super::moves;
-use super::own_tables::MysqlBookkeeping;
+use super::server::MysqlServer;
 use super::session::Session;
 
 /// The time limit of a ping.
@@ -54,8 +52,7 @@ impl ServerProduct {
 
 /// A MySQL or MariaDB database.
 pub(super) struct MysqlSink {
-    opts: Opts,
-    options: Options,
+    server: MysqlServer,
     catalog: Arc<Catalog>,
     product: ServerProduct,
 }
@@ -63,8 +60,10 @@ pub(super) struct MysqlSink {
 impl MysqlSink {
     pub(super) fn new(opts: Opts, options: &Options) -> Self {
         Self {
-            opts,
-            options: options.clone(),
+            server: MysqlServer {
+                opts,
+                options: options.clone(),
+            },
             catalog: Arc::new(Catalog::new(options.create_tables)),
             product: ServerProduct::default(),
         }
@@ -82,14 +81,15 @@ impl Sink for MysqlSink {
     }
 
     async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
-        let mut session = Session::connect(&self.opts, Some(purpose), &self.options).await?;
+        let server = &self.server;
+        let mut session = Session::connect(&server.opts, Some(purpose), &server.options).await?;
         self.product.note(session.server.mariadb);
-        let interrupt = session.interrupt(&self.opts).await?;
+        let interrupt = session.interrupt(&server.opts).await?;
         let connection = Connection::new(
             (session, interrupt),
             self.catalog.clone(),
             purpose,
-            &self.options,
+            &server.options,
         );
         Ok(Box::new(connection))
     }
@@ -111,7 +111,7 @@ impl Sink for MysqlSink {
 impl MysqlSink {
     /// Reads the user's rights to write on a new connection.
     async fn rights(&self) -> Result<WriteRights, Fault> {
-        let mut session = Session::connect(&self.opts, None, &self.options).await?;
+        let mut session = self.server.connect().await?;
         let mut read = async |sql: &str| {
             let rows = session.rows(sql).await?;
             let first = |row: &Row| row.get_opt::<String, _>(0)?.ok();
@@ -142,7 +142,7 @@ impl MysqlSink {
     /// Executes a statement on a new connection within [`PING_TIMEOUT`].
     async fn say(&self, sql: &str) -> Result<(), Fault> {
         let sign = async {
-            let mut session = Session::connect(&self.opts, None, &self.options).await?;
+            let mut session = self.server.connect().await?;
             let answer = session.rows(sql).await;
             session.close().await;
             answer.map(|_| ()).map_err(Fault::from)
@@ -187,19 +187,19 @@ impl Database for MysqlSink {
     }
 
     fn bulk(&self) -> Option<Arc<dyn Bulk>> {
-        Some(Arc::new(MysqlBulk::new(&self.opts, &self.options)))
+        Some(Arc::new(MysqlBulk::new(self.server.clone())))
     }
 
     fn moves(&self) -> Option<Arc<dyn Moves>> {
-        Some(moves::moves(&self.opts, &self.options))
+        Some(Arc::new(self.server.clone()))
     }
 
     fn bookkeeping(&self) -> Option<Arc<dyn Bookkeeping>> {
-        Some(Arc::new(MysqlBookkeeping::new(&self.opts, &self.options)))
+        Some(Arc::new(self.server.clone()))
     }
 
     fn inventory(&self) -> Option<Arc<dyn Inventory>> {
-        Some(Arc::new(MysqlInventory::new(&self.opts, &self.options)))
+        Some(Arc::new(self.server.clone()))
     }
 
     fn standings(&self) -> Vec<Standing> {

@@ -1,7 +1,5 @@
 //! Windrow's own tables in PostgreSQL and CockroachDB: their statements, and how these are run.
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 use windrow_bookkeeping::{IDEMPOTENCY, PROGRESS, REJECTED};
 use windrow_core::bookkeeping::{
@@ -41,21 +39,10 @@ const AWAIT: &str = "SELECT pg_advisory_xact_lock(1467117431, hashtext($1))";
 /// load. A server may take hours to notice that a client's machine is gone.
 const LOCK_TIMEOUT: &str = "SELECT set_config('lock_timeout', '10s', true)";
 
-/// Opens sessions on the tables of a database.
-pub(super) struct PgBookkeeping {
-    server: Arc<Server>,
-}
-
-impl PgBookkeeping {
-    pub(super) fn new(server: Arc<Server>) -> Self {
-        Self { server }
-    }
-}
-
 #[async_trait]
-impl Bookkeeping for PgBookkeeping {
+impl Bookkeeping for Server {
     async fn open(&self) -> Result<Box<dyn OwnSession>, Fault> {
-        let (wire, dialect) = self.server.wire().await?;
+        let (wire, dialect) = self.wire().await?;
         Ok(Box::new(PgOwnSession { wire, dialect }))
     }
 }

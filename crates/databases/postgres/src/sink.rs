@@ -18,7 +18,6 @@ use super::inventory::PgInventory;
 use super::lane_catalog::LaneCatalog;
 use super::load::Copy;
 use super::moves::PgMoves;
-use super::own_tables::PgBookkeeping;
 use super::server::{Named, Server, ping, takes_writes, write_rights};
 use windrow_pgwire::Target;
 
@@ -87,7 +86,7 @@ impl Database for PostgresSink {
     }
 
     fn bookkeeping(&self) -> Option<Arc<dyn Bookkeeping>> {
-        Some(Arc::new(PgBookkeeping::new(self.server.clone())))
+        Some(self.server.clone())
     }
 
     fn inventory(&self) -> Option<Arc<dyn Inventory>> {

@@ -48,41 +48,31 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use mysql_async::Opts;
 use windrow_bookkeeping::TableOfMarks;
 use windrow_core::{
     Bulk, Fault, Holds, LoadColumn, LoadPlan, Loader, Marks, Means, Rows, TableName,
 };
-use windrow_database::Options;
 use windrow_database::demand::Demand;
 
 use self::connection::MysqlLoader;
 use super::catalog::create;
 use super::catalog::schema;
-use super::own_tables::MysqlBookkeeping;
-use super::session::Session;
+use super::server::MysqlServer;
 use super::values::column::{Column, Kind};
 
 /// LOAD DATA LOCAL.
 pub(super) struct MysqlBulk {
-    opts: Opts,
-    options: Options,
-    /// True if the server is known not to allow LOAD DATA LOCAL.
+    server: MysqlServer,
+    /// True if the server does not allow LOAD DATA LOCAL, as far as that is known.
     inserts: AtomicBool,
 }
 
 impl MysqlBulk {
-    pub(super) fn new(opts: &Opts, options: &Options) -> Self {
+    pub(super) fn new(server: MysqlServer) -> Self {
         Self {
-            opts: opts.clone(),
-            options: options.clone(),
+            server,
             inserts: AtomicBool::new(false),
         }
-    }
-
-    /// Opens a connection that waits for locks as long as the server allows.
-    async fn connect(&self) -> Result<Session, Fault> {
-        Session::connect(&self.opts, None, &self.options).await
     }
 }
 
@@ -104,12 +94,12 @@ impl Bulk for MysqlBulk {
     }
 
     async fn columns(&self, table: &TableName) -> Result<Option<Vec<LoadColumn>>, Fault> {
-        let mut session = self.connect().await?;
+        let mut session = self.server.connect().await?;
         let facts = schema::read(&mut session, table).await;
         session.close().await;
         let facts = facts?;
         Ok(facts.map(|facts| {
-            let grows = self.options.create_tables && facts.ours;
+            let grows = self.server.options.create_tables && facts.ours;
             let columns = facts.columns.into_iter();
             columns.map(|column| load_column(column, grows)).collect()
         }))
@@ -121,9 +111,9 @@ impl Bulk for MysqlBulk {
         rows: &Rows,
         declared: &[Option<Holds>],
     ) -> Result<bool, Fault> {
-        let mut session = self.connect().await?;
+        let mut session = self.server.connect().await?;
         let demand = Demand::of_rows(plan, rows, declared);
-        let extends = self.options.extend_tables;
+        let extends = self.server.options.extend_tables;
         let grown = create::grow(&mut session, &plan.table, &demand, extends).await;
         session.close().await;
         grown?;
@@ -131,16 +121,16 @@ impl Bulk for MysqlBulk {
     }
 
     async fn loader(&self, plan: &LoadPlan) -> Result<Box<dyn Loader>, Fault> {
-        let mut session = self.connect().await?;
-        let load = plan::make(&mut session, plan, self.options.create_tables).await?;
+        let mut session = self.server.connect().await?;
+        let load = plan::make(&mut session, plan, self.server.options.create_tables).await?;
         let inserts = load.way == plan::Way::Insert;
         self.inserts.store(inserts, Ordering::Relaxed);
         Ok(Box::new(MysqlLoader::new(session, load)))
     }
 
     fn marks(&self) -> Option<Arc<dyn Marks>> {
-        let tables = MysqlBookkeeping::new(&self.opts, &self.options);
-        Some(Arc::new(TableOfMarks::new(Arc::new(tables))))
+        let tables = Arc::new(self.server.clone());
+        Some(Arc::new(TableOfMarks::new(tables)))
     }
 }
 

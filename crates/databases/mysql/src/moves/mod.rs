@@ -45,55 +45,31 @@ mod source;
 mod survey;
 mod text;
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
-use mysql_async::Opts;
 use windrow_bookkeeping::create_all;
 use windrow_core::moves::{NameLimit, TableFacts};
 use windrow_core::{Fault, FaultClass, MovePlan, Mover, Moves, TableName};
-use windrow_database::Options;
 
 use self::connect::connect;
 use self::mover::MysqlMover;
 use self::source::Source;
-use super::own_tables::MysqlBookkeeping;
-use super::session::Session;
+use super::server::MysqlServer;
 use super::values::cell::get;
 
 /// The most characters of a table's name.
 const NAME_CHARS: usize = 64;
 
-/// A database whose tables can be queues.
-pub(super) struct MysqlMoves {
-    opts: Opts,
-    options: Options,
-}
-
-impl MysqlMoves {
-    pub(super) fn new(opts: &Opts, options: &Options) -> Self {
-        Self {
-            opts: opts.clone(),
-            options: options.clone(),
-        }
-    }
-
-    async fn connect(&self) -> Result<Session, Fault> {
-        connect(&self.opts, &self.options).await
-    }
-}
-
 #[async_trait]
-impl Moves for MysqlMoves {
+impl Moves for MysqlServer {
     async fn place(&self) -> Result<String, Fault> {
-        let mut session = self.connect().await?;
+        let mut session = connect(self).await?;
         let place = survey::place(&mut session).await;
         session.close().await;
         Ok(place?)
     }
 
     async fn name_limit(&self) -> Result<NameLimit, Fault> {
-        let mut session = self.connect().await?;
+        let mut session = connect(self).await?;
         let rows = session.rows("SELECT @@lower_case_table_names").await;
         session.close().await;
         let rows = rows?;
@@ -105,7 +81,7 @@ impl Moves for MysqlMoves {
     }
 
     async fn describe(&self, table: &TableName) -> Result<Option<TableFacts>, Fault> {
-        let mut session = self.connect().await?;
+        let mut session = connect(self).await?;
         let described = survey::describe(&mut session, table).await;
         session.close().await;
         described
@@ -116,19 +92,18 @@ impl Moves for MysqlMoves {
         plan: &MovePlan,
         most: usize,
     ) -> Result<Vec<(Option<Box<str>>, u64)>, Fault> {
-        let mut session = self.connect().await?;
+        let mut session = connect(self).await?;
         let counted = survey::count(&mut session, plan, most).await;
         session.close().await;
         counted
     }
 
     async fn prepare(&self, plan: &MovePlan) -> Result<(), Fault> {
-        let tables = MysqlBookkeeping::new(&self.opts, &self.options);
-        create_all(&tables, plan.own_tables()).await
+        create_all(self, plan.own_tables()).await
     }
 
     async fn mover(&self, plan: &MovePlan) -> Result<Box<dyn Mover>, Fault> {
-        let mut session = self.connect().await?;
+        let mut session = connect(self).await?;
         if !session.server.skips_locked {
             session.close().await;
             return Err(Fault::new(
@@ -139,12 +114,6 @@ impl Moves for MysqlMoves {
             ));
         }
         let source = Source::read(&mut session, plan).await?;
-        let (opts, options) = (self.opts.clone(), self.options.clone());
-        Ok(Box::new(MysqlMover::new(session, source, opts, options)))
+        Ok(Box::new(MysqlMover::new(session, source, self.clone())))
     }
-}
-
-/// Returns the queue of a sink.
-pub(super) fn moves(opts: &Opts, options: &Options) -> Arc<dyn Moves> {
-    Arc::new(MysqlMoves::new(opts, options))
 }

@@ -1,13 +1,12 @@
 //! A connection that moves rows.
 
 use async_trait::async_trait;
-use mysql_async::{Opts, Value as Cell};
+use mysql_async::Value as Cell;
 use windrow_core::bookkeeping::OwnAnswer;
 use windrow_core::moves::{
     Destination, Part, PickMost, Picked, Refused, Rejected, Swept, TableFacts,
 };
 use windrow_core::{Fault, Mover, TableName, Value, record};
-use windrow_database::Options;
 
 use super::connect::connect;
 use super::held::Held;
@@ -18,6 +17,7 @@ use super::source::Source;
 use super::{destination, letters};
 use crate::fault::{Scope, Trouble, unknown};
 use crate::own_tables;
+use crate::server::MysqlServer;
 use crate::session::{Fetched, Session};
 use crate::values::cell::get;
 use crate::values::decode;
@@ -29,10 +29,8 @@ const SAVEPOINT: &str = "windrow";
 pub(super) struct MysqlMover {
     session: Session,
     source: Source,
-    opts: Opts,
-    options: Options,
-    /// A connection for statements that would commit the transaction: looking up and creating
-    /// tables.
+    server: MysqlServer,
+    /// For what would commit the transaction: looking tables up and making them.
     side: Option<Session>,
     picked: Held,
     in_transaction: bool,
@@ -42,7 +40,7 @@ pub(super) struct MysqlMover {
 }
 
 impl MysqlMover {
-    pub(super) fn new(session: Session, source: Source, opts: Opts, options: Options) -> Self {
+    pub(super) fn new(session: Session, source: Source, server: MysqlServer) -> Self {
         let lookup = match (session.server.mariadb, session.server.timeout_ends_all) {
             (false, _) => Lookup::Listed,
             (true, false) => Lookup::Quick,
@@ -51,8 +49,7 @@ impl MysqlMover {
         Self {
             session,
             source,
-            opts,
-            options,
+            server,
             side: None,
             picked: Held::default(),
             in_transaction: false,
@@ -239,7 +236,7 @@ impl MysqlMover {
         }
         match &mut self.side {
             Some(session) => Ok(session),
-            empty @ None => Ok(empty.insert(connect(&self.opts, &self.options).await?)),
+            empty @ None => Ok(empty.insert(connect(&self.server).await?)),
         }
     }
 }

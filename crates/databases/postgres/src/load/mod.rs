@@ -57,7 +57,6 @@ use super::catalog::column::{Column, Kind};
 use super::catalog::create;
 use super::catalog::schema;
 use super::dialect::Dialect;
-use super::own_tables::PgBookkeeping;
 use super::server::Server;
 use windrow_pgwire::wire::Wire;
 
@@ -170,8 +169,7 @@ impl Bulk for Copy {
     }
 
     fn marks(&self) -> Option<Arc<dyn Marks>> {
-        let tables = PgBookkeeping::new(self.server.clone());
-        Some(Arc::new(TableOfMarks::new(Arc::new(tables))))
+        Some(Arc::new(TableOfMarks::new(self.server.clone())))
     }
 }
 
