@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | `location` | parses URLs |
 //! | `sink` | opens connections, which share a catalog |
+//! | `server` | the server, and how to connect to it |
 //! | `session` | a connection: settings, prepared statements, cost; cancels statements |
 //! | `executor` | a batch: from units to statements, and from answers to verdicts |
 //! | `statements` | executes the statements of MySQL clients for a lane |

@@ -1,6 +1,5 @@
 //! Lists tables and their rows.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -66,29 +65,14 @@ const STYLE: PageStyle = PageStyle {
 /// The interval between two checks for ended transactions.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The tables of a PostgreSQL database.
-pub(super) struct PgInventory {
-    server: Arc<Server>,
-}
-
-impl PgInventory {
-    pub(super) fn new(server: Arc<Server>) -> Self {
-        Self { server }
-    }
-
-    async fn wire(&self) -> Result<Wire, Fault> {
-        Ok(self.server.wire().await?.0)
-    }
-}
-
 #[async_trait]
-impl Inventory for PgInventory {
+impl Inventory for Server {
     fn has_schemas(&self) -> bool {
         true
     }
 
     async fn tables(&self) -> Result<Vec<TableName>, Fault> {
-        let mut wire = self.wire().await?;
+        let mut wire = self.wire().await?.0;
         let (mut tables, mut references) = (Vec::new(), Vec::new());
         let asks = [Ask::of(TABLES), Ask::of(REFERENCES)];
         let told = talk(&mut wire, &asks, false, &mut |at, row| match at {
@@ -102,15 +86,15 @@ impl Inventory for PgInventory {
     }
 
     async fn table(&self, table: &TableName) -> Result<Option<KeyedTable>, Fault> {
-        let mut wire = self.wire().await?;
-        let found = read(&mut wire, &self.server, table).await;
+        let mut wire = self.wire().await?.0;
+        let found = read(&mut wire, self, table).await;
         wire.terminate().await;
         Ok(found?.map(|(own, facts)| keyed(own, &facts)))
     }
 
     async fn rows(&self, page: &RowPage<'_>) -> Result<Vec<Row>, Fault> {
-        let mut wire = self.wire().await?;
-        let rows = rows(&mut wire, &self.server, page).await;
+        let mut wire = self.wire().await?.0;
+        let rows = rows(&mut wire, self, page).await;
         wire.terminate().await;
         rows
     }
@@ -120,7 +104,7 @@ impl Inventory for PgInventory {
     }
 
     async fn settled(&self) -> Result<(), Fault> {
-        let mut wire = self.wire().await?;
+        let mut wire = self.wire().await?.0;
         let mut left = writing(&mut wire).await?;
         while !left.is_empty() {
             tokio::time::sleep(LOOK).await;
@@ -343,7 +327,7 @@ async fn sum(
 }
 
 #[async_trait]
-impl RowSums for PgInventory {
+impl RowSums for Server {
     fn form(&self) -> &'static str {
         "hashtextextended"
     }
@@ -354,8 +338,8 @@ impl RowSums for PgInventory {
         range: KeyRange<'_>,
         rows: usize,
     ) -> Result<Option<Row>, Fault> {
-        let mut wire = self.wire().await?;
-        let key = match Ranged::of(&mut wire, &self.server, table, range).await {
+        let mut wire = self.wire().await?.0;
+        let key = match Ranged::of(&mut wire, self, table, range).await {
             Ok(Some(ranged)) => ranged.key_at(&mut wire, rows).await,
             Ok(None) => Ok(None),
             Err(fault) => Err(fault),
@@ -370,8 +354,8 @@ impl RowSums for PgInventory {
         columns: &[Name],
         range: KeyRange<'_>,
     ) -> Result<RowSum, Fault> {
-        let mut wire = self.wire().await?;
-        let sum = sum(&mut wire, &self.server, table, columns, range).await;
+        let mut wire = self.wire().await?.0;
+        let sum = sum(&mut wire, self, table, columns, range).await;
         wire.terminate().await;
         sum
     }

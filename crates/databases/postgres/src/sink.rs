@@ -14,7 +14,6 @@ use windrow_database::Options;
 use super::dialect::{COCKROACH_PROFILE, POSTGRES};
 use super::executor::connection::{Connection, Shared};
 use super::executor::timeouts::Timeouts;
-use super::inventory::PgInventory;
 use super::lane_catalog::LaneCatalog;
 use super::load::Copy;
 use super::moves::PgMoves;
@@ -91,7 +90,7 @@ impl Database for PostgresSink {
 
     fn inventory(&self) -> Option<Arc<dyn Inventory>> {
         let is_postgres = *self.server.dialect() == POSTGRES;
-        is_postgres.then(|| Arc::new(PgInventory::new(self.server.clone())) as Arc<dyn Inventory>)
+        is_postgres.then(|| self.server.clone() as Arc<dyn Inventory>)
     }
 
     fn owns(&self, table: &TableName) -> bool {
