@@ -20,34 +20,20 @@ const NOW: &str = "(strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))";
 /// Beginnings of messages about a change that another process has made first.
 const RACED: [&str; 2] = ["duplicate column name", "no such column"];
 
-/// Opens sessions on the tables of a database.
-#[derive(Debug)]
+/// Creates and reads Windrow's own tables by the writer's thread.
+#[derive(Clone, Debug)]
 pub(super) struct SqliteBookkeeping {
-    writer: Arc<Writer>,
-}
-
-impl SqliteBookkeeping {
-    pub(super) fn new(writer: &Arc<Writer>) -> Self {
-        Self {
-            writer: writer.clone(),
-        }
-    }
+    pub(super) writer: Arc<Writer>,
 }
 
 #[async_trait]
 impl Bookkeeping for SqliteBookkeeping {
     async fn open(&self) -> Result<Box<dyn OwnSession>, Fault> {
-        let writer = self.writer.clone();
-        Ok(Box::new(SqliteOwnSession { writer }))
+        Ok(Box::new(self.clone()))
     }
 }
 
-/// A session that creates and reads Windrow's own tables by the writer's thread.
-struct SqliteOwnSession {
-    writer: Arc<Writer>,
-}
-
-impl SqliteOwnSession {
+impl SqliteBookkeeping {
     /// Executes statements as one transaction.
     async fn transact(&self, sql: String) -> Result<(), Fault> {
         self.writer
@@ -64,7 +50,7 @@ impl SqliteOwnSession {
 }
 
 #[async_trait]
-impl OwnSession for SqliteOwnSession {
+impl OwnSession for SqliteBookkeeping {
     async fn columns(&mut self, table: OwnTable) -> Result<Vec<String>, Fault> {
         self.writer
             .query(move |connection| {

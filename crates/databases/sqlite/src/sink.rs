@@ -137,7 +137,8 @@ impl windrow_core::Database for SqliteSink {
     }
 
     fn bookkeeping(&self) -> Option<Arc<dyn Bookkeeping>> {
-        Some(Arc::new(SqliteBookkeeping::new(&self.writer)))
+        let writer = self.writer.clone();
+        Some(Arc::new(SqliteBookkeeping { writer }))
     }
 
     fn inventory(&self) -> Option<Arc<dyn Inventory>> {

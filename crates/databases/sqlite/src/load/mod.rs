@@ -94,7 +94,8 @@ impl Bulk for SqliteBulk {
     }
 
     fn marks(&self) -> Option<Arc<dyn Marks>> {
-        let tables = SqliteBookkeeping::new(&self.writer);
+        let writer = self.writer.clone();
+        let tables = SqliteBookkeeping { writer };
         Some(Arc::new(TableOfMarks::new(Arc::new(tables))))
     }
 }

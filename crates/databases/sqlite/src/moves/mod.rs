@@ -120,7 +120,8 @@ impl Moves for SqliteMoves {
     }
 
     async fn prepare(&self, plan: &MovePlan) -> Result<(), Fault> {
-        create_all(&SqliteBookkeeping::new(&self.writer), plan.own_tables()).await
+        let writer = self.writer.clone();
+        create_all(&SqliteBookkeeping { writer }, plan.own_tables()).await
     }
 
     async fn mover(&self, plan: &MovePlan) -> Result<Box<dyn Mover>, Fault> {
