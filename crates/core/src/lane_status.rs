@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::name::Name;
 
-/// A lane at one moment. Its parts are read one after another: they may be a batch apart from each
-/// other.
+/// The state of a lane at one moment. Its fields are read one after another, so a batch may land
+/// between two of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LaneStatus {
     /// The lane's name.

@@ -188,8 +188,8 @@ impl Replica {
     }
 }
 
-/// Returns the fault of a log, with the replica's name. The write that the entry was to announce is
-/// certainly not executed, even if it is unknown whether the log has the entry.
+/// Returns the fault of a log, with the replica's name. The write of the entry is certainly not
+/// executed, even if it is unknown whether the log has the entry.
 fn of_log(name: &str, fault: SpoolFault) -> Fault {
     let fault = Fault::from(fault);
     let (class, code, what) = match fault.class {

@@ -249,10 +249,9 @@ pub struct Preview {
     /// the transaction. If the boolean is true, the server will accept the row; otherwise nothing
     /// is known.
     pub question: Arc<Statement>,
-    /// Computes the columns of rows to come, where they depend on no value of a call; `None` if
-    /// they do, or if RETURNING gives back any other column. Its first parameter is the number of
-    /// rows, an `int4`. Each row has the computed columns twice. Serves calls that
-    /// [`Touches::fits`] accepts.
+    /// Computes the columns of future rows; `None` if they depend on values of a call, or if
+    /// RETURNING has any other column. Its first parameter is the number of rows, an `int4`. Each
+    /// row has the computed columns twice. Serves calls that [`Touches::fits`] accepts.
     pub ahead: Option<Arc<Statement>>,
     /// True if future rows contain the time of their transaction, and can only be used in it. Then
     /// `ahead` has a second parameter, and each row two more columns, as `question` has.
@@ -291,8 +290,8 @@ pub struct LateWrite {
     /// another row count than one (SQLSTATE 40001), and if they find no row (with
     /// [`Self::NOT_ONE_ROW`] in the message).
     pub write: Arc<Statement>,
-    /// UPDATE and DELETE: the question for the number of rows, a binary `bigint`, with the
-    /// parameters of the write. Which row may be meant, [`Touches::row_of`] says.
+    /// For UPDATE and DELETE, asks for the number of rows, a binary `bigint`, with the parameters
+    /// of the write. [`Touches::row_of`] returns the row that may be meant.
     pub question: Option<Arc<Statement>>,
     /// True if the row may hold the time of its transaction.
     pub has_time: bool,

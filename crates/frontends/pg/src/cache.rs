@@ -78,7 +78,7 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
     /// Replaces a kept answer by one that was found in another way.
     pub(crate) fn learn(&self, key: &K, value: V) {
         let entry = self.entries.lock().get(key).cloned();
-        // One that is being asked for at this moment will be as new.
+        // An answer that is being fetched will be as new.
         if let Some(entry) = entry
             && let Ok(mut known) = entry.try_lock()
         {

@@ -33,7 +33,7 @@ pub struct PgConfig {
     pub databases: Vec<DatabaseConfig>,
     /// The roles that are admitted.
     pub roles: Roles,
-    /// The most clients at once; one more is refused with 53300.
+    /// The most clients; one more is refused with 53300.
     pub max_clients: usize,
     /// The most server connections of each database without [`DatabaseConfig::connection_slots`]. A
     /// session that finds none waits.
@@ -151,14 +151,14 @@ pub struct UserConfig {
 /// The part of the configuration that may change while clients are connected.
 #[derive(Clone, Default)]
 pub struct Roles {
-    /// Roles that are admitted. Empty, and no [`Roles::auth_query`]: clients over loopback or a
+    /// Admitted roles. If there are none, and no [`Roles::auth_query`], clients over loopback or a
     /// UNIX-domain socket are trusted, and the server decides if it knows the role.
     pub users: Vec<UserConfig>,
-    /// A query with one parameter, the role's name, that gives the role's name and its verifier,
-    /// as PgBouncer's: for example `SELECT usename, passwd FROM pg_shadow WHERE usename = $1`.
+    /// A query with one parameter, the role's name, that returns the role's name and its verifier,
+    /// as in PgBouncer: for example `SELECT usename, passwd FROM pg_shadow WHERE usename = $1`.
     /// Asked for roles that are not in [`Roles::users`].
     pub auth_query: Option<String>,
-    /// Roles that may use the console. Empty: trusted clients.
+    /// Roles that may use the console. If empty: trusted clients.
     pub admins: Vec<String>,
 }
 

@@ -95,7 +95,7 @@ impl Drop for RegisterEntry {
     fn drop(&mut self) {
         let register = &self.register;
         let mut all = register.all.lock();
-        // Under the lock, so that no count is seen twice or not at all.
+        // Under the lock, so that no count is seen twice or missed.
         for way in StatementWay::ALL {
             register.ended.add(way, self.info.statements.get(way));
         }

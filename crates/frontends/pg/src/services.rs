@@ -86,7 +86,7 @@ pub struct Services {
 pub struct Console {
     /// For SHOW LANES: each lane with its role in a database.
     pub lanes: Arc<dyn Fn() -> Vec<(Identity, LaneStatus)> + Send + Sync>,
-    /// Counts of all lanes since the start, those that have ended among them.
+    /// Returns counts of all lanes since the start, including those that have ended.
     pub counts: Arc<dyn Fn() -> LaneCounts + Send + Sync>,
     /// For RELOAD: reads the configuration again and returns the roles in it, or the error. May
     /// block on files.

@@ -93,7 +93,7 @@ pub(super) struct ClientLanes<K: LaneKind> {
 struct Open<Key> {
     lanes: HashMap<Key, Entry>,
     names: BTreeSet<Name>,
-    /// Counts of the lanes that were taken out.
+    /// The counts of lanes that have ended.
     ended: LaneCounts,
 }
 
@@ -103,7 +103,7 @@ struct Entry {
     /// The describer. Only sessions share it, so its count of references shows if there are any.
     describer: Arc<dyn Describer>,
     lane: Lane,
-    /// The counts of its name when it began: a lane of the same name may just be ending.
+    /// The counts of its name when it began: an older lane of the same name may still be ending.
     before: LaneCounts,
     statements: Arc<dyn StatementSource>,
     /// The time since which no session has used it.
@@ -181,7 +181,7 @@ impl<K: LaneKind> ClientLanes<K> {
         lanes
     }
 
-    /// Returns the counts of all lanes since the start. They never fall.
+    /// Returns the counts of all lanes since the start. They never decrease.
     pub(super) fn counts(&self) -> LaneCounts {
         let open = self.open.lock();
         let mut sum = open.ended;
@@ -189,8 +189,8 @@ impl<K: LaneKind> ClientLanes<K> {
         sum
     }
 
-    /// Ends lanes that nobody has used for a while, and reports to the others if their database
-    /// gives a sign of life. Runs until its future is dropped.
+    /// Ends lanes that were unused for a while, and tells the others if their database answers a
+    /// ping. Runs until its future is dropped.
     pub(super) async fn tend(&self) {
         let tidy = || async {
             for entry in self.unused(Instant::now()) {
@@ -234,7 +234,7 @@ impl<K: LaneKind> ClientLanes<K> {
         self.ending.wait().await;
     }
 
-    /// Takes out the lanes whose time has come.
+    /// Removes and returns the lanes that were unused for long enough.
     fn unused(&self, now: Instant) -> Vec<Entry> {
         let mut open = self.open.lock();
         let mut gone = Vec::new();

@@ -63,7 +63,7 @@ use super::values::column::{Column, Kind};
 /// LOAD DATA LOCAL.
 pub(super) struct MysqlBulk {
     server: MysqlServer,
-    /// True if the server does not allow LOAD DATA LOCAL, as far as that is known.
+    /// True if the server is known not to allow LOAD DATA LOCAL.
     inserts: AtomicBool,
 }
 

@@ -10,7 +10,7 @@ use crate::session::Session;
 /// The lock timeout of a mover's statement, after which its batch is undone and runs again.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
-/// A connection for movers: a zero that is copied stays a zero in a column that counts up.
+/// Opens a connection for a mover. A zero that is copied stays a zero in an AUTO_INCREMENT column.
 pub(super) async fn connect(server: &MysqlServer) -> Result<Session, Fault> {
     let mut session = server.connect().await?;
     let wait = LOCK_WAIT.as_secs();

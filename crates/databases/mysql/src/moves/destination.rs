@@ -34,7 +34,7 @@ pub(super) async fn open(
     }
     let mut outside = survey::outside(&facts);
     outside.required = survey::required(session, table, &facts).await?;
-    // The server does not tell names of columns apart that differ in their case.
+    // The server ignores case in names of columns.
     let names = outside.columns.iter_mut().chain(&mut outside.generated);
     for name in names.chain(&mut outside.required) {
         let lower = name.to_lowercase();

@@ -30,7 +30,8 @@ pub(super) struct MysqlMover {
     session: Session,
     source: Source,
     server: MysqlServer,
-    /// For what would commit the transaction: looking tables up and making them.
+    /// A connection for statements that would commit the transaction: looking up and creating
+    /// tables.
     side: Option<Session>,
     picked: Held,
     in_transaction: bool,

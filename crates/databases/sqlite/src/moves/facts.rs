@@ -44,7 +44,7 @@ pub(super) struct MovedColumn {
 /// Reads a table; `None` if there is none of that name.
 ///
 /// # Errors
-/// [`FaultClass::Unsupported`] for views and virtual tables; what SQLite says.
+/// [`FaultClass::Unsupported`] for views and virtual tables; SQLite's own errors.
 pub(super) fn read(connection: &Connection, name: &TableName) -> Result<Option<Facts>, Failure> {
     if let Some(schema) = &name.schema
         && !schema.eq_ignore_ascii_case("main")

@@ -34,7 +34,7 @@ impl SqliteMover {
         Self { writer, source }
     }
 
-    /// Has the thread do something.
+    /// Runs a job on the thread.
     async fn with<T: Send + 'static, E: Into<Fault>>(
         &self,
         work: impl FnOnce(&Connection, &Source) -> Result<T, E> + Send + 'static,

@@ -15,7 +15,7 @@ pub(super) fn rows(shared: &Shared) -> Rows {
         tls,
         require_tls,
         databases,
-        // They can be changed by RELOAD.
+        // RELOAD can change these.
         roles: _,
         max_clients,
         max_server_connections,

@@ -201,8 +201,7 @@ impl<'a> Message<'a> {
             b'X' => Self::Terminate,
             _ => return None,
         };
-        // PostgreSQL does not look into the bodies of Terminate, Sync and Flush more than this
-        // either.
+        // PostgreSQL does not check the bodies of Terminate, Sync and Flush more closely either.
         rest.is_empty().then_some(message)
     }
 }

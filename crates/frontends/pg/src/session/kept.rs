@@ -222,7 +222,7 @@ impl KeptWrite {
         (&self.text, self.is_late)
     }
 
-    /// Returns true if the write certainly changes nothing of a row. `key`: that of
+    /// Returns true if the write certainly does not change a row. `key`: that of
     /// [`Touches::row_key`](windrow_core::Touches::row_key).
     fn leaves_alone(&self, table: &str, key: Option<u64>) -> bool {
         let call = &self.call;

@@ -14,7 +14,7 @@ use crate::serve::client_lanes::{ClientLanes, LaneDatabase, LaneKind, StatementS
 /// The server that lanes write to.
 pub(super) struct MysqlLaneKind {
     pub(super) target: Target,
-    /// The same server, for signs of life.
+    /// The same server, for pings.
     pub(super) server: Arc<dyn Database>,
     pub(super) options: Options,
 }
