@@ -17,6 +17,8 @@ use windrow_core::{
     Value, Verdict, Write, WriteDone,
 };
 
+use crate::process::TEST_TIMEOUT;
+
 /// Returns the outcome that a verdict tells.
 ///
 /// # Panics
@@ -188,11 +190,11 @@ pub fn json(text: &str) -> Value {
     Value::Json(text.into())
 }
 
-/// Waits until a condition holds, at most half a minute.
+/// Waits until a condition holds.
 pub async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
     while !condition() {
-        assert!(start.elapsed().as_secs() < 30, "never: {what}");
+        assert!(start.elapsed() < TEST_TIMEOUT, "never: {what}");
         tokio::task::yield_now().await;
     }
 }

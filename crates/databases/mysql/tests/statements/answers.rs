@@ -2,6 +2,7 @@
 
 use windrow_core::Rung;
 
+use crate::far::until_one_trip;
 use crate::support::*;
 
 const TABLE: &str = "create table t (id int primary key, a varchar(20) not null, b int)";
@@ -48,16 +49,13 @@ async fn rows_of_prepared_statements_keep_their_types() {
 async fn a_unit_alone_takes_one_round_trip() {
     let mut bed = Bed::new(TABLE).await;
     let put = bed.describe(insert("t", &["id", "a"])).await;
-    let (_, report) = bed.succeed(&[unit(text(&put, &["1", "'x'"]))]).await;
-    assert_eq!(
-        (report.tally.round_trips, rung(&report, Rung::Solo)),
-        (1, 1)
-    );
-    let call = |n: &str| unit(prepared(&put, &[n, "x"]));
-    bed.succeed(&[call("2")]).await;
-    let (_, report) = bed.succeed(&[call("3")]).await;
-    assert_eq!(report.tally.round_trips, 1);
-    assert_eq!(bed.sql("select count(*) from t"), "3");
+    let by_text = |n: i32| vec![unit(text(&put, &[&n.to_string(), "'x'"]))];
+    let count = until_one_trip(&mut bed, by_text).await;
+    let by_values = |n: i32| vec![unit(prepared(&put, &[&(count + n).to_string(), "x"]))];
+    let count = count + until_one_trip(&mut bed, by_values).await;
+    let (_, report) = bed.succeed(&by_text(count)).await;
+    assert_eq!(rung(&report, Rung::Solo), 1);
+    assert_eq!(bed.sql("select count(*) from t"), (count + 1).to_string());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,6 +10,7 @@ use windrow_core::{Sink, Unit, Verdict};
 use windrow_mysql::ClientSink;
 use windrow_mysqlwire::Target;
 use windrow_testkit::mariadb::shared;
+use windrow_testkit::process::TEST_TIMEOUT;
 use windrow_testkit::proxy::{Delay, Direction, Proxy};
 
 use crate::relay::Relay;
@@ -48,7 +49,7 @@ async fn far(sql: &str, variables: &[(&'static str, &str)]) -> (Bed, Proxy) {
 
 /// Executes batches until one takes a single round trip: a table is checked now and then. Returns
 /// the number of batches.
-async fn until_one_trip(bed: &mut Bed, units: impl Fn(i32) -> Vec<Unit>) -> i32 {
+pub(crate) async fn until_one_trip(bed: &mut Bed, units: impl Fn(i32) -> Vec<Unit>) -> i32 {
     let start = Instant::now();
     for batch in 0.. {
         let (done, report) = bed.succeed(&units(batch)).await;
@@ -57,7 +58,7 @@ async fn until_one_trip(bed: &mut Bed, units: impl Fn(i32) -> Vec<Unit>) -> i32 
         if report.tally.round_trips == 1 {
             return batch + 1;
         }
-        assert!(start.elapsed().as_secs() < 30, "{report:?}");
+        assert!(start.elapsed() < TEST_TIMEOUT, "{report:?}");
     }
     panic!("never in one round trip");
 }
