@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, Result};
 
@@ -67,15 +66,6 @@ impl MariaDbPrograms {
             server,
             client: find("mysql")?,
         })
-    }
-
-    /// Returns the server's version, such as `10.11.6-MariaDB-0+deb12u1`.
-    pub(crate) fn version(&self) -> String {
-        let output = Command::new(&self.server).arg("--version").output();
-        let text = output.map(|o| String::from_utf8_lossy(&o.stdout).into_owned());
-        let text = text.unwrap_or_default();
-        let mut words = text.split_whitespace().skip_while(|word| *word != "Ver");
-        words.nth(1).unwrap_or("unknown").to_owned()
     }
 
     /// Returns the options with which a data directory is made, but for its path.

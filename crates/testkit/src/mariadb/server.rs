@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use super::client::{creation, sql};
 use super::programs::{MariaDbPrograms, as_root};
 use crate::own_server::{
-    Account, OwnServer, Place, Product, Stop, Template, pid_of, run, scratch, wait_until,
+    Account, OwnServer, Place, Product, Stop, Template, build_of, pid_of, run, scratch, wait_until,
 };
 use crate::procfs;
 
@@ -48,7 +48,7 @@ impl MariaDbBuilder {
         let dir = scratch(PRODUCT, &account)?;
         let template = Template {
             product: PRODUCT,
-            version: &programs.version(),
+            build: &build_of(&programs.server),
             account: &account,
             install: &|target| install(&programs, &account, target),
         };

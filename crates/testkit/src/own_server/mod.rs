@@ -23,7 +23,7 @@ use rand::RngExt;
 use tempfile::TempDir;
 
 pub(crate) use account::Account;
-pub(crate) use programs::{installed, named_folder};
+pub(crate) use programs::{build_of, installed, named_folder};
 pub(crate) use template::{Template, feed, run, scratch};
 pub(crate) use watchdog::{Stop, Watched};
 

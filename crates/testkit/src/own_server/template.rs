@@ -1,7 +1,7 @@
 //! A data directory made once by a server's own program and copied for each server: many times as
 //! fast.
 //!
-//! The template lies in the temporary directory, named by product, version and account, and belongs
+//! The template lies in the temporary directory, named by product, build and account, and belongs
 //! to the account that servers run as, readable by nobody else. It is made under another name and
 //! renamed, so half of one is never seen.
 
@@ -21,10 +21,10 @@ use super::account::Account;
 /// age, and begin later.
 const MAX_AGE: Duration = Duration::from_secs(24 * 3600);
 
-/// A product and version of which a data directory is kept.
+/// A build of a product of which a data directory is kept.
 pub(crate) struct Template<'a> {
     pub(crate) product: &'a str,
-    pub(crate) version: &'a str,
+    pub(crate) build: &'a str,
     /// Account that the directory belongs to.
     pub(crate) account: &'a Account,
     /// Makes a data directory at a path.
@@ -49,11 +49,9 @@ impl Template<'_> {
     }
 
     fn path(&self) -> PathBuf {
-        let Self {
-            product, version, ..
-        } = self;
+        let Self { product, build, .. } = self;
         let uid = self.account.uid();
-        std::env::temp_dir().join(format!("windrow-{product}-template-{version}-{uid}"))
+        std::env::temp_dir().join(format!("windrow-{product}-template-{build}-{uid}"))
     }
 
     fn is_usable(&self, kept: &Path) -> bool {

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use super::programs::PostgresPrograms;
 use super::server::{Postgres, SUPERUSER};
 use super::slow_fsync::SlowDisk;
-use crate::own_server::{Account, Template, run, scratch};
+use crate::own_server::{Account, Template, build_of, run, scratch};
 
 /// The name of temporary directories.
 const PRODUCT: &str = "postgres";
@@ -106,7 +106,7 @@ impl PostgresBuilder {
         let data = dir.path().join("data");
         let template = Template {
             product: PRODUCT,
-            version: &programs.version(&account)?,
+            build: &build_of(&programs.program("postgres")),
             account: &account,
             install: &|target| initdb(&programs, &account, target),
         };

@@ -8,6 +8,7 @@ mod builder;
 mod database;
 mod programs;
 mod psql;
+mod script;
 mod server;
 mod slow_fsync;
 

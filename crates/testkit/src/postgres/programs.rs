@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::own_server::{Account, named_folder};
+use crate::own_server::named_folder;
 
 /// Where Debian, Ubuntu and the PGDG packages put each version.
 const DEBIAN: &str = "/usr/lib/postgresql";
@@ -44,16 +44,6 @@ impl PostgresPrograms {
     pub(crate) fn has_timescaledb(&self) -> bool {
         let library = self.folder.join("../lib/timescaledb.so");
         library.is_file()
-    }
-
-    /// Returns the server's version, such as `17.2`.
-    pub(crate) fn version(&self, account: &Account) -> Result<String> {
-        let mut command = account.command(&self.program("postgres"));
-        let output = command.arg("--version").output()?;
-        // "postgres (PostgreSQL) 17.2 (Debian 17.2-1)"
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let version = text.split_whitespace().nth(2);
-        Ok(version.unwrap_or("unknown").to_owned())
     }
 
     /// Returns the path of a program. Client programs (psql, pgbench) may be installed elsewhere;
