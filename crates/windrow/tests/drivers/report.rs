@@ -13,7 +13,8 @@ use crate::rust;
 /// How long a driver's scenarios may take.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// The environment variable that, set to `all`, makes a driver fail that is not ready.
+/// The environment variable that, set to `all`, plays all modes, and makes a driver fail that is not
+/// ready.
 const REQUIRED: &str = "WINDROW_TEST_DRIVERS";
 
 /// Lines of a difference that are shown; all of it is in the files that the message names.
@@ -39,14 +40,25 @@ pub fn same(driver: Driver, mode: &str, joined: u64) {
     assert_joined(&through, joined, &name);
 }
 
+/// Plays a mode as [`same`] if all are asked for.
+pub fn same_if_all(driver: Driver, mode: &str, joined: u64) {
+    match are_all_asked_for(REQUIRED) {
+        true => same(driver, mode, joined),
+        false => leave_out(REQUIRED, &format!("{driver:?} {mode} is left out")),
+    }
+}
+
+fn are_all_asked_for(required: &str) -> bool {
+    std::env::var_os(required).is_some_and(|which| which == "all")
+}
+
 /// Prints what is left out; fails if the environment variable `required` says `all`.
 #[expect(
     clippy::print_stderr,
     reason = "who reads the test's output must see what was left out"
 )]
 pub fn leave_out(required: &str, advice: &str) {
-    let is_required = std::env::var_os(required).is_some_and(|which| which == "all");
-    assert!(!is_required, "{advice}");
+    assert!(!are_all_asked_for(required), "{advice}");
     eprintln!("{advice}");
 }
 

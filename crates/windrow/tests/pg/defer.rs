@@ -439,7 +439,7 @@ fn tables_are_the_same_and_no_error_is_lost() {
     let tried = Client::connect_with(&gateway.address, &options).unwrap();
     let clients = RefCell::new((tried, gateway.direct(), judge));
     let config = Config {
-        cases: 300,
+        cases: 100,
         failure_persistence: None,
         rng_seed: RngSeed::Fixed(11),
         ..Config::default()

@@ -301,7 +301,7 @@ fn what_is_parsed_before_a_change_and_executed_behind_it_is_told_as_alone() {
     let gateway = Gateway::start();
     let cases = std::env::var(CASES).ok().and_then(|n| n.parse().ok());
     let config = Config {
-        cases: cases.unwrap_or(48),
+        cases: cases.unwrap_or(24),
         failure_persistence: None,
         max_shrink_iters: 300,
         ..Config::default()

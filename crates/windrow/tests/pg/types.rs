@@ -156,8 +156,13 @@ fn relayed_statements_keep_their_types_on_another_connection() {
         "insert into t select 2, $1 where true",
         "update t set v = $1 where id + 0 = 1 returning id, pg_typeof($1)::text",
     ] {
-        for (described, name) in [(true, "one"), (false, "one"), (true, ""), (false, "")] {
-            for after in ["double precision", "numeric", "text", "int"] {
+        for (described, name, types) in [
+            (true, "one", ["double precision", "text"]),
+            (false, "one", ["numeric", "int"]),
+            (true, "", ["numeric", "int"]),
+            (false, "", ["double precision", "text"]),
+        ] {
+            for after in types {
                 same(&gateway, tables, |client, change| {
                     let value = 1004_i64.to_be_bytes();
                     let mut all = segment(client, |out| {

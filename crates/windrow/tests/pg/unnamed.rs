@@ -100,7 +100,7 @@ fn what_is_passed_over_behind_a_write_that_fails_changes_nothing() {
         );
     }
     let config = Config {
-        cases: 100,
+        cases: 50,
         failure_persistence: None,
         ..Config::default()
     };

@@ -24,7 +24,7 @@ const ROOM: u64 = (BUDGET << 20) / 4;
 const LONG: usize = 1 << 20;
 
 /// Writes that each client asks for at once.
-const PIPELINED: usize = 100;
+const PIPELINED: usize = 50;
 
 /// Rows of each good client.
 const GOOD: usize = 300;

@@ -57,7 +57,8 @@ async fn what_somebody_else_has_changed_is_found_and_mended() {
 async fn few_rows_of_many_that_differ_are_found() {
     let (primary, replica) = (Db::postgres(), Db::postgres());
     let fill = "create table t (a int, b text, v float8, at timestamptz, raw bytea, j jsonb, primary key (b, a));
-        insert into t select n, 'k' || n % 13, n / 7.0, to_timestamp(n), decode(lpad(to_hex(n), 8, '0'), 'hex'), '{\"a\": 1}' from generate_series(1, 120000) n;
+        insert into t select n, 'k' || n % 13, n / 7.0, to_timestamp(n), decode(lpad(to_hex(n), 8, '0'), 'hex'), '{\"a\": 1}' from generate_series(1, 60000) n;
+        analyze t;
         create table empty (k int primary key);
         create table none (k int primary key)";
     primary.sql(fill);
@@ -71,7 +72,7 @@ async fn few_rows_of_many_that_differ_are_found() {
     );
     let equal = check(&primary.url(), &replica.url(), &["--repair"]).ends(0);
     assert!(
-        equal.out.contains("t: 120000 rows, all alike\n"),
+        equal.out.contains("t: 60000 rows, all alike\n"),
         "{}",
         equal.out
     );
@@ -82,16 +83,16 @@ async fn few_rows_of_many_that_differ_are_found() {
         "{}",
         equal.out
     );
-    replica.sql("delete from t where a in (1, 60000, 120000)");
-    replica.sql("update t set v = v + 0.001 where a = 77777");
+    replica.sql("delete from t where a in (1, 30000, 60000)");
+    replica.sql("update t set v = v + 0.001 where a = 47777");
     replica.sql("insert into t select n, 'zz', 1, now(), '', 'null' from generate_series(1, 1500) n; insert into t values (-1, 'a', null, null, null, null)");
     let told = check(&primary.url(), &replica.url(), &[]).ends(1);
     let expected =
-        "t: 120000 rows, 3 missing at the replica, 1 different, 1501 at the replica alone\n";
+        "t: 60000 rows, 3 missing at the replica, 1 different, 1501 at the replica alone\n";
     assert!(told.out.contains(expected), "{}", told.out);
     check(&primary.url(), &replica.url(), &["--repair"]).ends(0);
     check(&primary.url(), &replica.url(), &[]).ends(0);
-    assert_eq!(replica.sql("select count(*) from t"), "120000");
+    assert_eq!(replica.sql("select count(*) from t"), "60000");
 }
 
 fn name(db: &Db) -> String {

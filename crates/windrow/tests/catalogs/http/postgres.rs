@@ -27,7 +27,7 @@ fn postgresql_rows_over_http_are_told_what_some_order_tells() {
     };
     let ((tried, tried_url), (judged, judged_url)) = (open(), open());
     let bed = Bed::before((tried, &tried_url), (judged, &judged_url));
-    super::check(bed, catalogs(), &["fused", "grouped"], DEFAULT_CASES / 4);
+    super::check(bed, catalogs(), &["fused", "grouped"], DEFAULT_CASES / 2);
 }
 
 impl program::Catalog for Catalog {

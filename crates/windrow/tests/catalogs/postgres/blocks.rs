@@ -44,7 +44,7 @@ const READING: &str = "select * from S.customers order by id; \
 #[test]
 fn an_order_of_transactions_explains_what_their_clients_are_told() {
     let mut bed = Bed::start(false);
-    cases::run(&programs(), DEFAULT_CASES / 4, |program| {
+    cases::run(&programs(), DEFAULT_CASES / 2, |program| {
         bed.try_one(&program)
     });
     bed.tally.check(&["fused"], 10);
@@ -54,7 +54,7 @@ fn an_order_of_transactions_explains_what_their_clients_are_told() {
 #[test]
 fn transactions_of_direct_clients_are_explained() {
     let mut bed = Bed::start(true);
-    cases::run(&programs(), DEFAULT_CASES / 16, |program| {
+    cases::run(&programs(), DEFAULT_CASES / 8, |program| {
         bed.try_one(&program)
     });
 }

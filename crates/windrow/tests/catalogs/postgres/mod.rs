@@ -32,7 +32,7 @@ fn sql_clients_are_told_what_some_order_of_their_transactions_tells() {
 #[test]
 fn direct_clients_are_explained() {
     let mut bed = Bed::start(true);
-    cases::run(&cases(), DEFAULT_CASES / 8, |case| try_one(&mut bed, &case));
+    cases::run(&cases(), DEFAULT_CASES / 4, |case| try_one(&mut bed, &case));
 }
 
 /// Plays a case through the program and judges it.

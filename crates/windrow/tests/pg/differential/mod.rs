@@ -23,7 +23,7 @@ use program::{Program, programs};
 use transcript::Transcript;
 
 /// How many programs are tried, where [`CASES`] does not say otherwise.
-const DEFAULT_CASES: u32 = 64;
+const DEFAULT_CASES: u32 = 32;
 
 /// The environment variable that says how many programs are tried.
 const CASES: &str = "WINDROW_PG_CASES";
@@ -161,7 +161,7 @@ fn deferred_and_direct_leave_the_same() {
         ..Pair::of(&gateway)
     };
     assert_defers(&pair.tried);
-    check(cases(DEFAULT_CASES / 4), &pair);
+    check(cases(DEFAULT_CASES / 2), &pair);
 }
 
 /// A duplicate is answered as if it had been written, once the gateway knows the table.
@@ -185,5 +185,5 @@ fn several_flights_change_nothing() {
     let direct = Address::of(&server.create_database().unwrap()).unwrap();
     let plain = schema::copies(&server, &direct);
     let (_windrow, tried) = serve(&direct, &["--flights", "3"]);
-    check(cases(DEFAULT_CASES / 4), &Pair::new(tried, direct, plain));
+    check(cases(DEFAULT_CASES / 2), &Pair::new(tried, direct, plain));
 }
