@@ -46,7 +46,7 @@ async fn an_insert_with_a_key_is_executed_once() {
                 assert_eq!(first_row(&last), [number.to_string()]);
                 // The key was for one write.
                 client.ok("delete from t").await;
-                client.ok("insert into t values (1, 'x')").await;
+                client.ok("insert into t (id, v) values (1, 'x')").await;
                 let count = client.ok("select count(*) from made").await;
                 assert_eq!(first_row(&count), ["1"]);
             }
@@ -60,22 +60,22 @@ async fn an_insert_with_a_key_is_executed_once() {
 async fn an_error_under_a_key_is_answered_again() {
     let gateway = Gateway::start();
     gateway.exec(ROWS);
-    gateway.exec("insert into t values (1, 'there')");
+    gateway.exec("insert into t (id, v) values (1, 'there')");
     let mut client = gateway.client().await;
-    let insert = "insert into t values (1, 'again')";
+    let insert = "insert into t (id, v) values (1, 'again')";
     let connected = RawClient::connect(&gateway.direct, &LoginForm::default()).await;
     let alone = error(&connected.unwrap().0.query(insert).await.unwrap());
     assert_eq!(error(&under(&mut client, "k", insert).await), alone);
     gateway.exec("delete from t");
     assert_eq!(error(&under(&mut client, "k", insert).await), alone);
-    let other = "insert into t values (2, 'other')";
+    let other = "insert into t (id, v) values (2, 'other')";
     assert_eq!(code(&under(&mut client, "k", other).await), 1105);
     assert_eq!(code(&under(&mut client, "k2", insert).await), 0);
     // An INSERT that was executed before is no failure.
     let refused = r#"windrow_outcomes_total{lane="default",class="unique"}"#;
     assert_eq!(metric(gateway.windrow.address(), refused), 1);
     client
-        .prepare(0, b"insert into t values (?, ?)")
+        .prepare(0, b"insert into t (id, v) values (?, ?)")
         .await
         .unwrap();
     for _ in 0..2 {
@@ -99,7 +99,7 @@ async fn a_statement_that_cannot_be_executed_under_a_key_is_refused() {
         "insert into t select 1, 'x'",
         "insert ignore into t values (1, 'x')",
         "insert into made (v) values ('a') returning id",
-        "select 1; insert into t values (1, 'x')",
+        "select 1; insert into t (id, v) values (1, 'x')",
         "begin",
         "create table other (id int)",
     ] {
@@ -114,7 +114,7 @@ async fn a_statement_that_cannot_be_executed_under_a_key_is_refused() {
     let answer = client.ask(&execute(id, &["x"])).await.unwrap();
     assert_eq!(code(&answer), 1235);
     client.ok("set @windrow_idempotency_key = null").await;
-    client.ok("insert into t values (1, 'x')").await;
+    client.ok("insert into t (id, v) values (1, 'x')").await;
     // Within a transaction there is no key.
     client.ok("begin").await;
     let set = "set @windrow_idempotency_key = 'k'";

@@ -55,7 +55,7 @@ async fn an_insert_is_answered_by_the_spool_and_statements_come_after_it() {
     gateway.exec(ROWS);
     let mut client = gateway.client().await;
     client.ok("set @windrow_ack = 'spool'").await;
-    let insert = client.ok("insert into t values (1, 'a')").await;
+    let insert = client.ok("insert into t (id, v) values (1, 'a')").await;
     assert_eq!(success(&insert), done(1, 0));
     let prepared = b"insert into t (id, v) values (?, ?)";
     client.prepare(0, prepared).await.unwrap();
@@ -66,14 +66,14 @@ async fn an_insert_is_answered_by_the_spool_and_statements_come_after_it() {
     // Reads, joined writes and transactions of the session see the rows.
     let count = "select count(*) from t";
     assert_eq!(first_row(&client.ok(count).await), ["2"]);
-    client.ok("insert into t values (3, 'c')").await;
+    client.ok("insert into t (id, v) values (3, 'c')").await;
     let update = client.ok("update t set v = 'new' where id = 3").await;
     assert_eq!(success(&update).unwrap().affected, 1);
-    client.ok("insert into t values (4, 'd')").await;
+    client.ok("insert into t (id, v) values (4, 'd')").await;
     client.ok("begin").await;
     assert_eq!(first_row(&client.ok(count).await), ["4"]);
     // A transaction goes to the server.
-    client.ok("insert into t values (5, 'e')").await;
+    client.ok("insert into t (id, v) values (5, 'e')").await;
     client.ok("commit").await;
     assert_eq!(row_writes(&gateway.windrow), 4);
     let rows = "select group_concat(id, v order by id) from t";
@@ -89,7 +89,7 @@ async fn a_row_in_the_spool_has_no_number_yet() {
     // A client that has not asked for the spool has its number.
     let insert = client.ok("insert into made (v) values ('a')").await;
     assert_eq!(success(&insert), done(1, 1));
-    client.ok("insert into t values (1, 'a')").await;
+    client.ok("insert into t (id, v) values (1, 'a')").await;
     assert_eq!(row_writes(&gateway.windrow), 1);
     client.ok("set @windrow_ack = 'spool'").await;
     let insert = client.ok("insert into made (v) values ('b')").await;
@@ -98,7 +98,7 @@ async fn a_row_in_the_spool_has_no_number_yet() {
         first_row(&client.ok("select last_insert_id()").await),
         ["0"]
     );
-    let insert = client.ok("insert into made values (7, 'c')").await;
+    let insert = client.ok("insert into made (id, v) values (7, 'c')").await;
     assert_eq!(success(&insert), done(1, 7));
     assert_eq!(row_writes(&gateway.windrow), 3);
     client.ok("set @windrow_ack = 'commit'").await;
@@ -126,31 +126,32 @@ async fn an_insert_that_the_spool_cannot_take_is_refused_if_the_session_has_aske
         .await;
     for text in [
         "insert ignore into t values (1, 'a')",
-        "insert into t values (1, 'a') on duplicate key update v = 'b'",
+        "insert into t (id, v) values (1, 'a') on duplicate key update v = 'b'",
         "replace into t values (1, 'a')",
-        "insert into t values (1, upper('a'))",
-        "insert into t values (1, 'a'), (2, 'b')",
+        "insert into t (id, v) values (1, upper('a'))",
+        "insert into t (id, v) values (1, 'a'), (2, 'b')",
+        "insert into t values (1, 'a')",
         "insert into t select 1, 'a'",
-        "insert into t values (1, 'a') returning id",
-        "insert into t values (1, 'longer than twenty characters')",
-        "insert into t values (1.5, 'a')",
+        "insert into t (id, v) values (1, 'a') returning id",
+        "insert into t (id, v) values (1, 'longer than twenty characters')",
+        "insert into t (id, v) values (1.5, 'a')",
         "insert into t (v) values ('a')",
-        "insert into made values (0, 'a')",
+        "insert into made (id, v) values (0, 'a')",
         "insert into filled (id) values (1)",
-        "insert into fired values (1)",
-        "/* by */ insert into t values (1, concat('a'))",
+        "insert into fired (id) values (1)",
+        "/* by */ insert into t (id, v) values (1, concat('a'))",
     ] {
         assert_eq!(code(&mut client, text).await, refused, "{text}");
     }
     client
-        .prepare(0, b"insert into t values (?, 'a')")
+        .prepare(0, b"insert into t (id, v) values (?, 'a')")
         .await
         .unwrap();
     let id = client.id(0).unwrap();
     let answer = client.ask(&execute(id, &["no number"])).await.unwrap();
     assert_eq!(error(&answer).unwrap().number, 1235);
     client.ok("set foreign_key_checks = 0").await;
-    let insert = "insert into t values (1, 'a')";
+    let insert = "insert into t (id, v) values (1, 'a')";
     assert_eq!(code(&mut client, insert).await, refused);
     // All else goes to the database.
     client.ok("set @windrow_ack = null").await;
@@ -172,7 +173,7 @@ async fn the_setting_lasts_until_the_session_is_reset() {
     for (round, reset) in [true, false].into_iter().enumerate() {
         client.ok("set @windrow_ack = 'spool'").await;
         client
-            .ok(&format!("insert into t values ({round}, 'a')"))
+            .ok(&format!("insert into t (id, v) values ({round}, 'a')"))
             .await;
         assert_eq!(row_writes(&gateway.windrow), 1 + round as u64);
         match reset {
@@ -180,7 +181,10 @@ async fn the_setting_lasts_until_the_session_is_reset() {
             false => drop(client.change_user(&user, TRIED).await.unwrap()),
         }
         client
-            .ok(&format!("insert into t values ({}, 'a')", 10 + round))
+            .ok(&format!(
+                "insert into t (id, v) values ({}, 'a')",
+                10 + round
+            ))
             .await;
         assert_eq!(row_writes(&gateway.windrow), 1 + round as u64);
     }
@@ -192,7 +196,7 @@ async fn the_setting_lasts_until_the_session_is_reset() {
     gateway.exec("create database other; create table other.t (id int)");
     client.ok("use other").await;
     client.ok("set @windrow_ack = 'spool'").await;
-    let insert = "insert into t values (1)";
+    let insert = "insert into t (id) values (1)";
     assert_eq!(code(&mut client, insert).await.0, 1235);
 }
 
@@ -312,7 +316,7 @@ async fn answered_rows_arrive_once_over_kills() {
                 let mut answered = Vec::new();
                 for row in 0..1_000 {
                     let id = (round * CLIENTS + client) * 1_000 + row;
-                    let text = format!("insert into t values ({id}, 'x')");
+                    let text = format!("insert into t (id, v) values ({id}, 'x')");
                     match session.query(&text).await {
                         Ok(answer) if success(&answer).is_some() => answered.push(id),
                         _ => break,
@@ -367,11 +371,13 @@ async fn a_wait_for_the_spool_can_be_killed() {
     gateway.exec(ROWS);
     let mut client = gateway.client().await;
     client.ok("set @windrow_ack = 'spool'").await;
-    client.ok("insert into t values (0, 'a')").await;
+    client.ok("insert into t (id, v) values (0, 'a')").await;
     let mut holder = gateway.direct().await;
     holder.ok("begin").await;
-    holder.ok("insert into t values (1, 'mine')").await;
-    client.ok("insert into t values (1, 'theirs')").await;
+    holder.ok("insert into t (id, v) values (1, 'mine')").await;
+    client
+        .ok("insert into t (id, v) values (1, 'theirs')")
+        .await;
     client.put(&crate::raw::query(b"delete from t"));
     client.flush().await.unwrap();
     let mut killer = gateway.client().await;

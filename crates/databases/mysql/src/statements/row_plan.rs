@@ -35,6 +35,10 @@ enum RowSource {
     Parameter(usize),
 }
 
+/// The reason for an INSERT whose meaning follows every ALTER TABLE, of which Windrow may not know
+/// yet.
+const NO_COLUMNS: &str = "it names no columns, and the table may have other ones by now: write INSERT INTO table (column, ..)";
+
 /// The reason why a call is no write of a row, for its client.
 type NoRow = Box<str>;
 
@@ -166,20 +170,12 @@ fn why_not_plain(parsed: &ParsedStatement) -> Option<&'static str> {
 
 /// Returns the columns that get values, by their places in the table, with the sources.
 fn values(parsed: &ParsedStatement, table: &TableLook) -> Result<Box<[(usize, RowSource)]>, NoRow> {
-    let places: Option<Vec<usize>> = match &parsed.columns {
-        Some(names) => {
-            let place = |name: &windrow_core::Name| {
-                let mut columns = table.columns.iter();
-                columns.position(|looked| is_same(&looked.column.name, name))
-            };
-            names.iter().map(place).collect()
-        }
-        None => {
-            let columns = table.columns.iter().enumerate();
-            let visible = columns.filter(|(_, looked)| !looked.is_invisible);
-            Some(visible.map(|(place, _)| place).collect())
-        }
+    let names = parsed.columns.as_ref().ok_or(NO_COLUMNS)?;
+    let place = |name: &windrow_core::Name| {
+        let mut columns = table.columns.iter();
+        columns.position(|looked| is_same(&looked.column.name, name))
     };
+    let places: Option<Vec<usize>> = names.iter().map(place).collect();
     let places = places.filter(|places| places.len() == parsed.values.len());
     let places = places.ok_or("its values are not one for each column")?;
     let given = places.into_iter().zip(&parsed.values);
