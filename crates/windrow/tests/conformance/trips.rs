@@ -81,7 +81,7 @@ fn each(round: i64, unit: impl Fn(i64) -> Unit) -> Vec<Unit> {
 }
 
 /// What a batch of one shape takes: for the first time, and from then on.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Trips {
     /// One insert alone; the first also learns of the table.
     solo: [u32; 2],

@@ -2,7 +2,7 @@
 
 use mysql_async::Row;
 use windrow_mysqlwire::lane::lane_variables;
-use windrow_sql::mysql::{SessionEffect, effect, harmless_functions, read};
+use windrow_sql::mysql::{effect, harmless_functions, read};
 
 use crate::support::Session;
 

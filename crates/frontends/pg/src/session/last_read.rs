@@ -3,7 +3,7 @@
 //! Many parts of a session ask what the message at the front of the inbox says, some of them each
 //! time that bytes come. The cache has short texts; a long one is kept here. Never asks a server.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::Mutex;
 
 use crate::charge::FREE_BYTES;
 
@@ -47,25 +47,19 @@ impl<T: Clone> LastRead<T> {
         let Some(key) = TextKey::of(inbox, text, settings) else {
             return reads();
         };
-        if let Some((known, result)) = &*self.lock()
+        if let Some((known, result)) = &*self.0.lock()
             && *known == key
         {
             return result.clone();
         }
         let result = reads();
-        *self.lock() = Some((key, result.clone()));
+        *self.0.lock() = Some((key, result.clone()));
         result
     }
 
     /// Forgets the result: bytes are taken out of the inbox.
     pub(super) fn forget(&mut self) {
-        let last = self.0.get_mut();
-        *last.unwrap_or_else(PoisonError::into_inner) = None;
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<(TextKey, T)>> {
-        // Each change replaces all of it.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.get_mut() = None;
     }
 }
 
