@@ -13,8 +13,8 @@ pub(crate) fn named_folder(variable: &str) -> Option<PathBuf> {
     (!folder.is_empty()).then(|| PathBuf::from(folder))
 }
 
-/// Returns a word that differs for two builds of a program. To ask the program for its version would
-/// take longer.
+/// Returns a word that differs for two builds of a program. To ask the program for its version
+/// would take longer.
 pub(crate) fn build_of(program: &Path) -> String {
     let meta = fs::metadata(program).ok();
     let time = meta.as_ref().and_then(|meta| meta.modified().ok());

@@ -3,8 +3,8 @@
 //!
 //! Each driver has a program in `tests/drivers` that plays scenarios and prints what it was told.
 //! It runs twice, each time against a server of its own, so that generated ids and the numbers of
-//! types are the same. What a driver needs is made ready by `tests/drivers/setup`; a driver that is
-//! not ready is left out, or fails where `WINDROW_TEST_DRIVERS=all`, which also plays further modes.
+//! types are the same. What a driver needs is made ready by `tests/drivers/setup`. A driver that is
+//! not ready is left out, or fails with `WINDROW_TEST_DRIVERS=all`, which also plays more modes.
 
 #![expect(
     clippy::unwrap_used,

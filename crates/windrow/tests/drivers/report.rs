@@ -13,8 +13,8 @@ use crate::rust;
 /// How long a driver's scenarios may take.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// The environment variable that, set to `all`, plays all modes, and makes a driver fail that is not
-/// ready.
+/// The environment variable that, set to `all`, plays all modes, and makes a driver fail that is
+/// not ready.
 const REQUIRED: &str = "WINDROW_TEST_DRIVERS";
 
 /// Lines of a difference that are shown; all of it is in the files that the message names.

@@ -274,7 +274,7 @@ impl Relay<'_> {
     }
 
     fn failed(&mut self, body: &[u8]) {
-        if ends_connection(body) && self.can_lose_connection() {
+        if ends_connection(body) && self.left.can_lose_connection(&self.ends) {
             self.has_ended = true;
             self.muted = true;
             return;

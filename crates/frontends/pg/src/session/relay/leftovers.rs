@@ -108,9 +108,13 @@ impl Leftovers {
         !self.is_unknown
     }
 
-    /// Returns true if the session is known to have left nothing on the connection.
-    pub(super) fn is_nothing(&self) -> bool {
-        matches!(self.leftover(), Leftover::Nothing) && self.is_known()
+    /// Returns true if the session can go on without the server connection: nothing is asked of the
+    /// server except for values of sequences, and the session has left nothing there.
+    pub(super) fn can_lose_connection(&self, ends: &Ends<'_>) -> bool {
+        let is_nothing = matches!(self.leftover(), Leftover::Nothing) && self.is_known();
+        ends.status == b'I'
+            && !ends.is_open
+            && (ends.queue.has_only_values() || ends.queue.is_empty() && is_nothing)
     }
 
     /// Returns true if the connection may be given back, at a moment when nothing is under way.

@@ -244,7 +244,7 @@ impl Relay<'_> {
         let mut stopped = std::pin::pin!(stop.cancelled());
         loop {
             self.work()?;
-            if self.has_ended && self.can_lose_connection() {
+            if self.has_ended && self.left.can_lose_connection(&self.ends) {
                 // The session goes on without the connection.
                 return Ok(());
             }
@@ -339,7 +339,7 @@ impl Relay<'_> {
             // Whatever the client sends next is refused, and not executed elsewhere.
             return Err(End::EndedByServer);
         }
-        if self.has_ended && !self.can_lose_connection() {
+        if self.has_ended && !self.left.can_lose_connection(&self.ends) {
             // The rest of a message that broke off never arrives.
             let breaks_off = self.to_client > 0 && !self.muted;
             return Err(match breaks_off || self.ends.queue.has_passed_fatal() {
@@ -348,16 +348,6 @@ impl Relay<'_> {
             });
         }
         Ok(())
-    }
-
-    /// Returns true if the session can go on without the server connection: nothing is asked of
-    /// the server except for values of sequences, and the session has left nothing there.
-    fn can_lose_connection(&self) -> bool {
-        let is_asking = self.ends.queue.has_only_values();
-        self.to_server == 0
-            && self.ends.status == b'I'
-            && !self.ends.is_open
-            && (is_asking || self.ends.queue.is_empty() && self.left.is_nothing())
     }
 
     /// Returns the reason why the session ends, with SQLSTATE 08007 if something that it sent may
