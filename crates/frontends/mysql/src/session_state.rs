@@ -191,18 +191,15 @@ impl SessionState {
     /// Notes the effect of a statement that was relayed.
     pub(crate) fn note(&mut self, effect: SessionEffect) {
         match effect {
-            SessionEffect::Nothing => {}
-            SessionEffect::Settings | SessionEffect::Names | SessionEffect::Collations => {
-                match effect {
-                    SessionEffect::Names => self.has_other_collation = false,
-                    SessionEffect::Collations => self.has_other_collation = true,
-                    _ => {}
-                }
-                self.settings_changes += 1;
-                self.source = None;
-                self.wanted = None;
-            }
+            SessionEffect::Nothing | SessionEffect::Settings => {}
+            SessionEffect::Names => self.has_other_collation = false,
+            SessionEffect::Collations => self.has_other_collation = true,
             SessionEffect::Unknown(reason) => self.relay_for(reason),
+        }
+        if effect.changes_settings() {
+            self.settings_changes += 1;
+            self.source = None;
+            self.wanted = None;
         }
     }
 
